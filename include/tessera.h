@@ -626,6 +626,14 @@ typedef enum tess_nodata {
     TESS_NODATA_VALUE,
     TESS_NODATA_NONE
 } tess_nodata;
+/* Of tess_writer_open, where several write a file together, as processes do: the rows from..to that one of them adds.
+ * Bytes go to `put`, from threads of the writer, which returns 0 or an errno; the one whose rows begin at 0 has those
+ * around the rows too. For files whose rows lie one behind the other. */
+typedef struct tess_file_share {
+    int64_t from, to;
+    int (*put)(void *user, uint64_t at, const void *bytes, size_t n);
+    void *user;
+} tess_file_share;
 typedef struct tess_image_store {
     size_t struct_size;
     const tess_info *result; /* what the image is, of a program; NULL: not known */
@@ -646,8 +654,9 @@ typedef struct tess_image_store {
      * PAM. */
     int resumes;
     int64_t rows_there;
-    tess_nodata nodata_is; /* what the file says about pixels without data */
-    double nodata;         /* VALUE */
+    const tess_file_share *share; /* NULL: all rows */
+    tess_nodata nodata_is;        /* what the file says about pixels without data */
+    double nodata;                /* VALUE */
     /* Filled in: */
     tess_doubt doubt;
     int converted;     /* values were rounded, saturated or scaled; the numbers below are of that */
@@ -696,6 +705,14 @@ typedef struct tess_writer tess_writer;
 TESS_API tess_status tess_writer_open(const char *path, const DLTensor *whole,
                                       tess_image_store *store, tess_writer **writer, char *error,
                                       size_t error_size);
+/* Whether such a file can be written by several, each a share of its rows; TESS_ERROR_UNSUPPORTED where its rows do not
+ * lie one behind the other. */
+TESS_API tess_status tess_writer_can_share(const char *path, const DLTensor *whole,
+                                           tess_image_store *store, char *error, size_t error_size);
+/* Of such a file, when all have ended: store->n_saturated, lo and hi are those of all shares now. `error` receives a
+ * doubt as from tess_image_save; with store->strict that is a failure. */
+TESS_API tess_status tess_writer_join(const char *path, const DLTensor *whole,
+                                      tess_image_store *store, char *error, size_t error_size);
 /* The next rows, compact; they are read until the next call. */
 TESS_API tess_status tess_writer_add(tess_writer *writer, const DLTensor *rows, char *error,
                                      size_t error_size);

@@ -277,6 +277,14 @@ bool tessi_image_store(const tess_image_store *s, RtStore *out)
            && (s->depth == 0 || s->depth == 1 || s->depth == 8 || s->depth == 16);
 }
 
+void tessi_share_of(const tess_image_store *s, RtShare *share, RtStore *out)
+{
+    if (!s->share)
+        return;
+    *share = (RtShare){ s->share->from, s->share->to, s->share->put, s->share->user };
+    out->share = share;
+}
+
 void tessi_image_told(const RtStore *store, tess_image_store *s)
 {
     snprintf(s->left_out, sizeof s->left_out, "%s", store->left_out);

@@ -14,6 +14,7 @@ bool tessi_image_request(const tess_info *want, const tess_image_request *r, RtF
 /* Anyone's tensor as rt sees images. */
 bool tessi_image_view_of(const DLTensor *t, int picture_dims, RtView *view, Failure *f);
 bool tessi_image_store(const tess_image_store *s, RtStore *out);
+void tessi_share_of(const tess_image_store *s, RtShare *share, RtStore *out);
 void tessi_image_told(const RtStore *store, tess_image_store *s); /* what was filled in */
 
 #endif

@@ -20,6 +20,7 @@ struct tess_reader {
 struct tess_writer {
     RtSink *sink;
     RtStore store;
+    RtShare share;
     RtMeta meta;
     RtField field[RT_IMAGE_CHANNELS];
     RtRecord record;
@@ -107,9 +108,8 @@ tess_status tess_reader_look(const tess_reader *r, tess_reader_facts *facts)
 }
 
 /* ---- Writing --------------------------------------------------------------------------------- */
-static bool open_sink(tess_writer *w, const char *path, const DLTensor *whole, Failure *f)
+static bool prepare_sink(tess_writer *w, const DLTensor *whole, RtView *view, Failure *f)
 {
-    RtView view;
     bool any = false;
     DLTensor like = *whole;
     like.data = w; /* which nobody looks at */
@@ -117,7 +117,7 @@ static bool open_sink(tess_writer *w, const char *path, const DLTensor *whole, F
     like.strides = NULL;
     const tess_info *result = w->told->result;
     if (!tessi_image_store(w->told, &w->store)
-        || !tessi_image_view_of(&like, result ? result->ndim : w->told->picture_dims, &view, f))
+        || !tessi_image_view_of(&like, result ? result->ndim : w->told->picture_dims, view, f))
         return f->status ? false
                          : tessi_failf(f, TESS_ERROR_ARGUMENT, "a depth is 1, 8 or 16 bits");
     if (result && !tessi_image_record(result, w->field, &w->record))
@@ -125,17 +125,66 @@ static bool open_sink(tess_writer *w, const char *path, const DLTensor *whole, F
     if (result && tessi_record_is_mixed(&w->record))
         return tessi_failf(f, TESS_ERROR_UNSUPPORTED,
                            "pixels with fields of several types are not written row by row");
-    if (!tessi_meta_for_result(w->told, view.picture_dims, &w->meta, &any))
+    if (!tessi_meta_for_result(w->told, view->picture_dims, &w->meta, &any))
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
     w->store.meta = any ? &w->meta : NULL;
     w->store.provenance = w->told->provenance;
-    return tessi_sink_open(path, &view, &w->store, &w->sink, f);
+    const tess_file_share *share = w->told->share;
+    tessi_share_of(w->told, &w->share, &w->store);
+    return !share
+           || (share->put && share->from >= 0 && share->from <= share->to
+               && share->to <= whole->shape[0] && !w->told->resumes)
+           || tessi_failf(f, TESS_ERROR_ARGUMENT, "a share of rows is none of this image");
+}
+
+static bool open_sink(tess_writer *w, const char *path, const DLTensor *whole, Failure *f)
+{
+    RtView view;
+    return prepare_sink(w, whole, &view, f) && tessi_sink_open(path, &view, &w->store, &w->sink, f);
 }
 
 static void free_writer(tess_writer *w)
 {
     tessi_meta_dispose(&w->meta);
     free(w);
+}
+
+tess_status tess_writer_can_share(const char *path, const DLTensor *whole, tess_image_store *store,
+                                  char *error, size_t error_size)
+{
+    Failure f = { 0 };
+    RtView view;
+    if (!path || !whole || !store || store->struct_size != sizeof *store)
+        return TESS_ERROR_ARGUMENT;
+    tess_writer *w = calloc(1, sizeof *w);
+    if (!w)
+        return TESS_ERROR_MEMORY;
+    w->told = store;
+    const bool ok =
+        prepare_sink(w, whole, &view, &f) && tessi_sink_can_share(path, &view, &w->store, &f);
+    free_writer(w);
+    return ok ? TESS_OK : say(&f, error, error_size);
+}
+
+tess_status tess_writer_join(const char *path, const DLTensor *whole, tess_image_store *store,
+                             char *error, size_t error_size)
+{
+    Failure f = { 0 };
+    RtView view;
+    if (!path || !whole || !store || store->struct_size != sizeof *store)
+        return TESS_ERROR_ARGUMENT;
+    tess_writer *w = calloc(1, sizeof *w);
+    if (!w)
+        return TESS_ERROR_MEMORY;
+    w->told = store;
+    const RtSeen seen = { store->n_saturated, store->lo, store->hi };
+    const bool ok =
+        prepare_sink(w, whole, &view, &f) && tessi_sink_join(path, &view, &seen, &w->store, &f);
+    tessi_image_told(&w->store, store);
+    if (ok && error && error_size)
+        tessi_store_doubt(&w->store, error, error_size);
+    free_writer(w);
+    return ok ? TESS_OK : say(&f, error, error_size);
 }
 
 tess_status tess_writer_open(const char *path, const DLTensor *whole, tess_image_store *store,

@@ -115,6 +115,14 @@ typedef struct RtLayout {
     RtCompression compress;
 } RtLayout;
 
+/* Of a file that several write, each some of its rows: the share of one, from..to of the first dimension. Its bytes go
+ * to `put`; the share that begins at 0 has those around the rows too. */
+typedef struct RtShare {
+    int64_t from, to;
+    int (*put)(void *user, uint64_t at, const void *bytes, size_t n); /* 0 or an errno */
+    void *user;
+} RtShare;
+
 /* How an image goes into a file, and what became of it there. */
 typedef struct RtStore {
     int depth; /* 8 or 16: unsigned integers of so many bits; 1: bool as bits; 0: as the format and the type say */
@@ -129,6 +137,7 @@ typedef struct RtStore {
      * first `rows_there` rows, and is gone on with. */
     bool resumes;
     int64_t rows_there;
+    const RtShare *share; /* NULL, or: this is not all of it */
     /* Filled in: */
     char left_out[200]; /* a sentence about metadata that the format does not hold; or empty */
     RtDoubt doubt;

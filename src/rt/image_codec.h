@@ -140,6 +140,7 @@ typedef struct ImageRows {
     /* NULL, or: where rows come from one by one, in the place of `view` (stream_write.c) */
     const void *(*source)(void *user, int64_t k);
     void *source_user;
+    bool passes;         /* the row that came last is passed over in the file */
     int64_t n_saturated; /* of those that came so */
     double lo, hi;
 } ImageRows;
@@ -185,8 +186,9 @@ const ImageFormat *tessi_image_format_of(const char *path); /* by suffix, NULL w
 bool tessi_rows_begin(const RtView *view, const ImageFormat *format, RtStore *store,
                       ImageRows *rows, Failure *f);
 void tessi_rows_end(ImageRows *rows);
-/* What is known of rows that came one by one, now that all have. */
-void tessi_rows_settle(const ImageRows *rows, RtStore *store);
+/* What is known of `n` rows that came one by one, now that all have. */
+void tessi_rows_settle(const ImageRows *rows, int64_t n, RtStore *store);
+void tessi_rows_find_doubt(ScalarType from, RtStore *store);
 bool tessi_rows_fail_doubt(const ImageFormat *format, const RtStore *store, Failure *f);
 /* The format that a file of that name gets, with what an earlier call filled in forgotten; NULL with a sentence. */
 const ImageFormat *tessi_image_begin_store(const char *path, const RtView *image, RtStore *store,

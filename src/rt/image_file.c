@@ -309,7 +309,8 @@ static void begin_store(RtStore *store)
                         .meta = store->meta,
                         .provenance = store->provenance,
                         .resumes = store->resumes,
-                        .rows_there = store->rows_there };
+                        .rows_there = store->rows_there,
+                        .share = store->share };
 }
 
 const ImageFormat *tessi_image_begin_store(const char *path, const RtView *image, RtStore *store,

@@ -212,8 +212,8 @@ static void add_range(ScalarType t, const void *row, size_t n, double *lo, doubl
 const void *tessi_rows_get(ImageRows *r, int64_t k)
 {
     const void *row = original_row(r, k);
-    if (!r->converted)
-        return row;
+    if (!r->converted || r->passes)
+        return r->converted ? r->converted : row;
     const size_t n = (size_t)(r->width * r->channels);
     const size_t broken = tessi_convert_elements(&r->conversion, row, r->converted, n, NULL);
     if (r->source && r->conversion.how == CONVERT_SATURATE) {
@@ -225,7 +225,7 @@ const void *tessi_rows_get(ImageRows *r, int64_t k)
 
 /* ---- Doubts ---- */
 
-static void find_doubt(ScalarType from, RtStore *store)
+void tessi_rows_find_doubt(ScalarType from, RtStore *store)
 {
     const bool dark = store->lo >= 0 && store->hi <= 1 && store->hi > 0;
     if (store->n_saturated > store->n / 100)
@@ -252,18 +252,18 @@ static void look_at_values(ImageRows *r, RtStore *store)
     for (int64_t k = 0; k < r->n_rows; k++)
         store->n_saturated += (int64_t)tessi_convert_elements(&r->conversion, original_row(r, k),
                                                               r->converted, n, NULL);
-    find_doubt(from, store);
+    tessi_rows_find_doubt(from, store);
 }
 
-void tessi_rows_settle(const ImageRows *r, RtStore *store)
+void tessi_rows_settle(const ImageRows *r, int64_t n, RtStore *store)
 {
     if (!store->converted)
         return;
-    store->n = r->n_rows * r->width * r->channels;
+    store->n = n * r->width * r->channels;
     store->lo = r->lo;
     store->hi = r->hi;
     store->n_saturated = r->n_saturated;
-    find_doubt(r->view->dtype, store);
+    tessi_rows_find_doubt(r->view->dtype, store);
 }
 
 bool tessi_rows_fail_doubt(const ImageFormat *format, const RtStore *store, Failure *f)

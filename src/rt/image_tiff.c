@@ -351,10 +351,18 @@ static bool read_blocks_head(TIFF *tiff, const Layout *l, Blocks *b, const TiffF
     return true;
 }
 
-static bool read_rows(TIFF *tiff, ImageDecode *d, const Layout *l, uint8_t *buffer, int64_t first,
-                      const TiffFile *file, Failure *f)
+/* Where reading a page begins whose first row is number `first`: blocks before the first row that is wanted are left
+ * out. */
+static uint32_t begin_of(const ImageDecode *d, const Layout *l, const Blocks *b, int64_t first)
 {
-    for (uint32_t y = 0; y < l->height; y++) {
+    const int64_t y = tessi_decode_first(d) - first;
+    return y <= 0 ? 0 : y >= l->height ? l->height : (uint32_t)y / b->rows * b->rows;
+}
+
+static bool read_rows(TIFF *tiff, ImageDecode *d, const Layout *l, const Blocks *b, uint8_t *buffer,
+                      int64_t first, const TiffFile *file, Failure *f)
+{
+    for (uint32_t y = begin_of(d, l, b, first); y < l->height; y++) {
         uint8_t *row = tessi_decode_row(d, first + y);
         const bool unpacks = l->bits < 8 || l->palette[0] || l->spread;
         if (TIFFReadScanline(tiff, unpacks ? buffer : row, y, 0) != 1)
@@ -391,7 +399,7 @@ static bool read_bands(TIFF *tiff, ImageDecode *d, const Layout *l, const Blocks
                        uint8_t *buffer, int64_t first, const TiffFile *file, Failure *f)
 {
     const uint16_t planes = l->planar ? l->samples : 1;
-    for (uint64_t y = 0; y < l->height; y += b->rows) {
+    for (uint64_t y = begin_of(d, l, b, first); y < l->height; y += b->rows) {
         for (uint16_t plane = 0; plane < planes; plane++)
             for (uint64_t x = 0; x < l->width; x += b->columns)
                 if (!read_block(tiff, d, l, b, buffer, first, (uint32_t)y, (uint32_t)x, plane))
@@ -564,7 +572,7 @@ static bool read_page(TIFF *tiff, ImageDecode *d, Layout *l, const Blocks *b, in
     uint8_t *buffer = malloc(b->bytes);
     if (!buffer)
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
-    const bool ok = b->by_rows ? read_rows(tiff, d, l, buffer, row, file, f)
+    const bool ok = b->by_rows ? read_rows(tiff, d, l, b, buffer, row, file, f)
                                : read_bands(tiff, d, l, b, buffer, row, file, f);
     free(buffer);
     return ok;

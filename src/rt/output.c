@@ -40,16 +40,34 @@ bool tessi_output_open_part(const char *path, bool anew, RtOutput *out, Failure 
     return false;
 }
 
+bool tessi_output_open_put(RtPut *put, void *user, RtOutput *out, Failure *f)
+{
+    *out = (RtOutput){ .fd = -1, .can_seek = true, .put = put, .put_user = user };
+    out->buffer = malloc(BUFFER);
+    return out->buffer || tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+}
+
 void tessi_output_memory(RtBytes *bytes, RtOutput *out)
 {
     *out = (RtOutput){ .fd = -1, .can_seek = true, .bytes = bytes };
 }
 
+/* Writes bytes that end where what waits in the buffer begins, or where the next one will be written. */
+static void write_out(RtOutput *out, const void *p, size_t n)
+{
+    if (out->error || n == 0)
+        return;
+    errno = 0;
+    if (out->put)
+        out->error = out->put(out->put_user, out->at - out->n, p, n);
+    else if (!tessi_file_write_open(out->fd, p, n))
+        out->error = errno ? errno : EIO;
+}
+
 /* Puts what waits in the buffer into the file. */
 static void flush(RtOutput *out)
 {
-    if (!out->error && out->n > 0 && !tessi_file_write_open(out->fd, out->buffer, out->n))
-        out->error = errno ? errno : EIO;
+    write_out(out, out->buffer, out->n);
     out->n = 0;
 }
 
@@ -72,49 +90,45 @@ static void add_to_memory(RtOutput *out, const void *p, size_t n)
 bool tessi_output_sync(RtOutput *out)
 {
     flush(out);
-    if (!out->error && fdatasync(out->fd) != 0)
+    if (!out->error && !out->put && fdatasync(out->fd) != 0)
         out->error = errno;
     return !out->error;
 }
 
-/* Passes over what is there already; how many of the n bytes at hand are not. */
-static size_t pass_over(RtOutput *out, const uint8_t **p, size_t n)
+/* The file stands at `at`, with nothing in the buffer. */
+static void go_to(RtOutput *out, uint64_t at)
 {
-    while (n > 0 && out->at >= out->there_from && out->at < out->there_to) {
-        const uint64_t left = out->there_to - out->at;
-        const size_t skipped = left < n ? (size_t)left : n;
-        flush(out);
-        out->at += skipped;
-        *p += skipped;
-        n -= skipped;
-        if (!out->error && lseek(out->fd, (off_t)out->at, SEEK_SET) < 0)
-            out->error = errno;
-    }
+    flush(out);
+    if (!out->bytes && !out->put && !out->error && lseek(out->fd, (off_t)at, SEEK_SET) < 0)
+        out->error = errno;
+    out->at = at;
     out->size = out->at > out->size ? out->at : out->size;
+}
+
+/* How many of n bytes lie in front of the next gap, or, with *in_gap, in the gap at hand. */
+static size_t until_gap(const RtOutput *out, size_t n, bool *in_gap)
+{
+    *in_gap = false;
+    for (size_t i = 0; i < sizeof out->gap / sizeof *out->gap; i++) {
+        const uint64_t from = out->gap[i].from, to = out->gap[i].to;
+        if (from == to || out->at >= to)
+            continue;
+        *in_gap = out->at >= from;
+        const uint64_t left = (*in_gap ? to : from) - out->at;
+        return left < n ? (size_t)left : n;
+    }
     return n;
 }
 
-void tessi_output_add(RtOutput *out, const void *bytes, size_t n)
+static void add(RtOutput *out, const uint8_t *p, size_t n)
 {
-    const uint8_t *p = bytes;
-    if (out->there_to > out->there_from) {
-        const bool before = out->at < out->there_from && n > out->there_from - out->at;
-        const size_t first = before ? (size_t)(out->there_from - out->at) : n;
-        if (before) { /* up to there, and from there on */
-            tessi_output_add(out, p, first);
-            p += first;
-            n -= first;
-        }
-        n = pass_over(out, &p, n);
-    }
-    if (out->error || n == 0)
+    if (out->error)
         return;
     if (out->bytes) {
         add_to_memory(out, p, n);
     } else if (n >= BUFFER) {
         flush(out);
-        if (!out->error && !tessi_file_write_open(out->fd, p, n))
-            out->error = errno ? errno : EIO;
+        write_out(out, p, n);
     } else {
         if (n > BUFFER - out->n)
             flush(out);
@@ -123,6 +137,20 @@ void tessi_output_add(RtOutput *out, const void *bytes, size_t n)
     }
     out->at += n;
     out->size = out->at > out->size ? out->at : out->size;
+}
+
+void tessi_output_add(RtOutput *out, const void *bytes, size_t n)
+{
+    for (const uint8_t *p = bytes; n > 0 && !out->error;) {
+        bool in_gap;
+        const size_t now = until_gap(out, n, &in_gap);
+        if (in_gap)
+            go_to(out, out->at + now);
+        else
+            add(out, p, now);
+        p += now;
+        n -= now;
+    }
 }
 
 void tessi_output_addf(RtOutput *out, const char *fmt, ...)
@@ -150,18 +178,19 @@ bool tessi_output_seek(RtOutput *out, uint64_t at)
         return true;
     if (!out->can_seek || at > INT64_MAX)
         return false;
-    if (!out->bytes) {
-        flush(out);
-        if (!out->error && lseek(out->fd, (off_t)at, SEEK_SET) < 0)
-            out->error = errno;
+    if (out->bytes) {
+        out->at = at;
+        return !out->error;
     }
-    out->at = at;
+    const uint64_t size = out->size;
+    go_to(out, at);
+    out->size = size; /* which grows when something is added there */
     return !out->error;
 }
 
 size_t tessi_output_read(RtOutput *out, void *to, size_t n)
 {
-    if (!out->can_seek || out->error || out->at >= out->size)
+    if (!out->can_seek || out->put || out->error || out->at >= out->size)
         return 0;
     n = n < out->size - out->at ? n : (size_t)(out->size - out->at);
     if (out->bytes) {
@@ -183,6 +212,15 @@ size_t tessi_output_read(RtOutput *out, void *to, size_t n)
 
 bool tessi_output_close(const char *path, RtOutput *out, bool ok, Failure *f)
 {
+    if (out->put) {
+        if (ok)
+            flush(out);
+        free(out->buffer);
+        return ok
+               && (!out->error
+                   || tessi_failf(f, TESS_ERROR_FILE, "cannot write '%.160s': %s", path,
+                                  strerror(out->error)));
+    }
     if (out->fd < 0)
         return ok && !out->error;
     if (out->bytes == &out->held) {

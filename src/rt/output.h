@@ -6,6 +6,9 @@
 #include "rt/bytes.h"
 #include "rt/file.h"
 
+/* Writes n bytes as those from number `at` on; returns 0 or the errno of what failed. */
+typedef int RtPut(void *user, uint64_t at, const void *bytes, size_t n);
+
 typedef struct RtOutput {
     uint64_t at;    /* number of the next byte written */
     uint64_t size;  /* bytes of the whole so far */
@@ -18,8 +21,12 @@ typedef struct RtOutput {
     size_t n;
     RtBytes held; /* what `bytes` points to when it is ours */
     bool stays;   /* what there is of the file stays when it ends early */
-    uint64_t there_from,
-        there_to; /* bytes that are in the file already, and are not written again */
+    /* Bytes from..to that are not written, in order: they are in the file already, or others write them. */
+    struct {
+        uint64_t from, to;
+    } gap[2];
+    RtPut *put; /* not NULL: where bytes go in the place of a file */
+    void *put_user;
 } RtOutput;
 
 /* Opens `path` ("-": standard output). With `seeks`, what cannot be gone back in, as a pipe, is written
@@ -30,6 +37,7 @@ bool tessi_output_open_part(const char *path, bool anew, RtOutput *out, Failure 
 /* What was added reaches the disk; false when it could not. */
 bool tessi_output_sync(RtOutput *out);
 void tessi_output_memory(RtBytes *bytes, RtOutput *out); /* the bytes are borrowed */
+bool tessi_output_open_put(RtPut *put, void *user, RtOutput *out, Failure *f);
 /* Adds bytes at `at`. Failures are remembered in `error`. */
 void tessi_output_add(RtOutput *out, const void *p, size_t n);
 void tessi_output_addf(RtOutput *out, const char *fmt, ...)

@@ -31,6 +31,15 @@ typedef struct RtSink RtSink;
  * the end; it can neither scale, nor hold formats that are written from behind or at once. */
 bool tessi_sink_open(const char *path, const RtView *whole, RtStore *store, RtSink **sink,
                      Failure *f);
+/* Whether such a file can be written by several, each its share of the rows (store->share). */
+bool tessi_sink_can_share(const char *path, const RtView *whole, RtStore *store, Failure *f);
+/* What the values of all shares were together: fills in the doubt about the file; false where it is one too many. */
+typedef struct RtSeen {
+    int64_t n_saturated;
+    double lo, hi;
+} RtSeen;
+bool tessi_sink_join(const char *path, const RtView *whole, const RtSeen *seen, RtStore *store,
+                     Failure *f);
 /* The next n rows, which lie one behind the other; they are read until tessi_sink_wait. */
 bool tessi_sink_write(RtSink *s, const void *rows, int64_t n, Failure *f);
 bool tessi_sink_wait(RtSink *s, Failure *f);

@@ -5,7 +5,6 @@
 #include "tessera.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,36 +20,40 @@ struct RtSink {
     cnd_t changed;
     bool has_ended, ok, is_closing;
     Failure failure;
-    int64_t per;        /* rows of the file in one index of the first dimension */
-    size_t row;         /* bytes of one, in the image */
-    int64_t begin, end; /* the rows that are there, of the file */
-    const uint8_t *at;  /* row `begin` */
-    bool is_taken;      /* the encoder needs none of them any more */
-    uint64_t origin;    /* of a file that resumes: where its first row begins */
-    uint64_t file_row;  /* and how long rows are there */
-    int64_t there;      /* rows that are there already */
-    void *blank;        /* a row for an encoder that has to come to its end */
+    int64_t per;         /* rows of the file in one index of the first dimension */
+    size_t row;          /* bytes of one, in the image */
+    int64_t begin, end;  /* the rows that are there, of the file */
+    const uint8_t *at;   /* row `begin` */
+    bool is_taken;       /* the encoder needs none of them any more */
+    uint64_t origin;     /* of a file that resumes: where its first row begins */
+    uint64_t file_row;   /* and how long rows are there */
+    int64_t first, last; /* the rows that come; others are there already, or come from others */
+    void *blank;         /* a row for an encoder that has to come to its end */
 };
 
 /* ---- The encoder's side ---------------------------------------------------------------------- */
+/* The head is written: behind it nothing but rows, of which not all are ours. */
+static void begin_rows(RtSink *s)
+{
+    const bool has_rest = !s->store->share || s->first == 0;
+    RtOutput *out = &s->out;
+    s->origin = out->at;
+    const uint64_t rows = s->origin + (uint64_t)s->rows.n_rows * s->file_row;
+    out->gap[0].from = has_rest ? s->origin : 0;
+    out->gap[0].to = s->origin + (uint64_t)s->first * s->file_row;
+    out->gap[1].from = s->origin + (uint64_t)s->last * s->file_row;
+    out->gap[1].to = has_rest ? rows : UINT64_MAX;
+}
+
 static const void *row_of(void *user, int64_t k)
 {
     RtSink *s = user;
     const void *row = s->blank;
-    if (k < s->there || (k == 0 && s->file_row)) {
-        if (k == 0) { /* the head is written: behind it nothing but rows */
-            s->origin = s->out.size;
-            s->out.there_from = s->origin;
-            s->out.there_to = s->origin + (uint64_t)s->there * s->file_row;
-        }
-        if (k < s->there)
-            return row;
-    }
-    if (k == s->there && k > 0) { /* what was counted was blank */
-        s->rows.n_saturated = 0;
-        s->rows.lo = INFINITY;
-        s->rows.hi = -INFINITY;
-    }
+    if (k == 0 && s->file_row)
+        begin_rows(s);
+    s->rows.passes = k < s->first || k >= s->last;
+    if (s->rows.passes)
+        return row;
     mtx_lock(&s->lock);
     while (!s->is_closing && k >= s->end) {
         s->is_taken = true;
@@ -88,8 +91,16 @@ static void free_sink(RtSink *s)
     free(s);
 }
 
+/* Rows lie one behind the other in the file, all of one length. */
+static bool is_even(const RtSink *s)
+{
+    const RtLayout *layout = &s->store->layout;
+    return s->format->even && s->rows.pages == 1 && !layout->tile && !layout->compress;
+}
+
 static bool prepare(RtSink *s, Failure *f)
 {
+    const RtShare *share = s->store->share;
     const char *whole = s->format->streams ? NULL : s->format->name;
     if (whole)
         return tessi_failf(f, TESS_ERROR_ARGUMENT,
@@ -111,7 +122,14 @@ static bool prepare(RtSink *s, Failure *f)
     s->per = s->rows.n_rows / s->view.shape[0];
     s->row =
         tessi_type_info(s->view.dtype)->bytes * (size_t)s->rows.width * (size_t)s->rows.channels;
-    s->begin = s->end = s->there = s->store->resumes ? s->store->rows_there * s->per : 0;
+    s->first = share ? share->from * s->per : s->store->resumes ? s->store->rows_there * s->per : 0;
+    s->last = share ? share->to * s->per : s->rows.n_rows;
+    s->begin = s->end = s->first;
+    if (share && !is_even(s))
+        return tessi_failf(f, TESS_ERROR_UNSUPPORTED,
+                           "its rows do not lie one behind the other: NPY, raw files, TIFF of one "
+                           "page without tiles and compression, PGM, PPM and PAM are written by "
+                           "several");
     if (s->store->resumes && (s->store->layout.tile || s->store->layout.compress))
         return tessi_failf(
             f, TESS_ERROR_ARGUMENT,
@@ -122,8 +140,13 @@ static bool prepare(RtSink *s, Failure *f)
             "%s is compressed, and cannot be gone on with; NPY, TIFF, PGM, PPM and PAM "
             "can",
             s->format->name);
-    const bool bits = s->rows.type == TYPE_BOOL && *s->format->types; /* eight in a byte */
-    if (s->store->resumes)
+    const char *depths = s->format->depths;
+    const bool bits = s->rows.type == TYPE_BOOL && depths[0] == '1'; /* eight in a byte */
+    if (s->store->resumes && !is_even(s))
+        return tessi_failf(f, TESS_ERROR_ARGUMENT,
+                           "stacks of pages cannot be gone on with in %s; in NPY they can",
+                           s->format->name);
+    if (s->store->resumes || share)
         s->file_row = bits ? (s->rows.row_bytes + 7) / 8 : s->rows.row_bytes;
     s->blank = calloc(1, s->row);
     return s->blank || tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
@@ -131,8 +154,46 @@ static bool prepare(RtSink *s, Failure *f)
 
 static bool open_output(RtSink *s, const char *path, Failure *f)
 {
-    return s->store->resumes ? tessi_output_open_part(path, s->there == 0, &s->out, f)
-                             : tessi_output_open(path, s->format->seeks, &s->out, f);
+    const RtShare *share = s->store->share;
+    if (!share)
+        return s->store->resumes ? tessi_output_open_part(path, s->first == 0, &s->out, f)
+                                 : tessi_output_open(path, s->format->seeks, &s->out, f);
+    if (!tessi_output_open_put(share->put, share->user, &s->out, f))
+        return false;
+    if (s->first > 0) /* the head is others' */
+        s->out.gap[0].to = UINT64_MAX;
+    return true;
+}
+
+bool tessi_sink_can_share(const char *path, const RtView *whole, RtStore *store, Failure *f)
+{
+    RtSink s = { .view = *whole, .store = store };
+    const RtShare all = { .to = whole->shape[0] };
+    const RtShare *before = store->share;
+    store->share = &all;
+    s.format = tessi_image_begin_store(path, &s.view, store, f);
+    const bool ok = s.format && prepare(&s, f);
+    store->share = before;
+    tessi_rows_end(&s.rows);
+    free(s.blank);
+    return ok;
+}
+
+bool tessi_sink_join(const char *path, const RtView *whole, const RtSeen *seen, RtStore *store,
+                     Failure *f)
+{
+    if (!tessi_sink_can_share(path, whole, store, f))
+        return false;
+    store->n = 1;
+    for (int d = 0; d < whole->ndim; d++)
+        store->n *= whole->shape[d];
+    store->n_saturated = seen->n_saturated;
+    store->lo = seen->lo;
+    store->hi = seen->hi;
+    if (store->converted)
+        tessi_rows_find_doubt(whole->dtype, store);
+    return !store->strict || store->doubt == RT_DOUBT_NONE
+           || tessi_rows_fail_doubt(tessi_image_format_of(path), store, f);
 }
 
 bool tessi_sink_open(const char *path, const RtView *whole, RtStore *store, RtSink **sink,
@@ -176,7 +237,7 @@ bool tessi_sink_wait(RtSink *s, Failure *f)
     mtx_lock(&s->lock);
     while (s->end > s->begin && !s->is_taken && !s->has_ended)
         cnd_wait(&s->changed, &s->lock);
-    const bool failed = s->has_ended && (!s->ok || s->end < s->rows.n_rows);
+    const bool failed = s->has_ended && (!s->ok || s->end < s->last);
     mtx_unlock(&s->lock);
     return !failed || fail_sink(s, f);
 }
@@ -215,13 +276,13 @@ bool tessi_sink_close(RtSink *s, bool ok, Failure *f)
     if (!s)
         return ok;
     mtx_lock(&s->lock);
-    const bool complete = s->end == s->rows.n_rows;
+    const bool complete = s->end == s->last;
     s->is_closing = !ok || !complete;
     cnd_broadcast(&s->changed);
     mtx_unlock(&s->lock);
     tessi_thread_join(&s->thread);
-    tessi_rows_settle(&s->rows, s->store);
-    const bool doubtful = s->store->strict && s->store->doubt != RT_DOUBT_NONE;
+    tessi_rows_settle(&s->rows, s->last - s->first, s->store);
+    const bool doubtful = s->store->strict && s->store->doubt != RT_DOUBT_NONE && !s->store->share;
     if (ok && s->ok && doubtful)
         tessi_rows_fail_doubt(s->format, s->store, &s->failure);
     const bool good = ok && complete && s->ok && !doubtful;
