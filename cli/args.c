@@ -187,7 +187,7 @@ static bool apply(CommandLine *line, OptionId k, const char *word)
     case OPT_VIDEO: line->video = word; break;
     case OPT_SRGB: line->srgb = true; break;
     case OPT_NO_ORIENT: line->no_orient = true; break;
-    case OPT_DEVICE: return whole_number(word, 0, &line->options.device);
+    case OPT_DEVICE: line->has_device = true; return whole_number(word, 0, &line->options.device);
     case OPT_DEVICE_MEMORY:
         if (!whole_number(word, 1, &n))
             return false;

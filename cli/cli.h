@@ -26,8 +26,11 @@ typedef struct Nodata {
     size_t n;
 } Nodata;
 
+typedef struct Team Team; /* team.h */
+
 typedef struct CommandLine {
     CommandId command;
+    Team *team;               /* that this process is one of; NULL: it is alone */
     const char *program;      /* path, or - */
     const char *program_text; /* instead of a file of that name; or NULL */
     const char **words;       /* INPUT and NAME=VALUE in order */
@@ -44,6 +47,7 @@ typedef struct CommandLine {
     int side, plans; /* of audits; 0: not said */
     double seconds;
     double memory; /* bytes; 0: not said */
+    bool has_device;
     bool regret;
     bool size, clear; /* of the cache */
     bool check;       /* of fmt */
@@ -109,6 +113,7 @@ void cli_progress_abandon(void);         /* from a handler of signals, before th
 void cli_catch_signals(void);
 int cli_hold(void *user, int change);
 bool cli_is_ending(void);
+void cli_at_signal(void (*act)(void)); /* what a signal does at once, in its handler */
 
 /* inputs.c: what a run is given */
 typedef struct Inputs Inputs;
@@ -255,7 +260,9 @@ const tess_operator *cli_find_operator(const tess_library *library, const char *
 
 /* The commands. Each returns an exit status. */
 int cmd_run(const CommandLine *line);
-int cli_run_program(const CommandLine *line); /* what cmd_run does */
+int cli_run_program(const CommandLine *line);         /* what cmd_run does */
+int cli_run_one(const CommandLine *line, Session *s); /* of it, one run in memory */
+int cli_main(int argc, char **argv, Team *team);      /* main.c: the tool; an exit status */
 int cmd_check(const CommandLine *line);
 int cmd_explain(const CommandLine *line);
 int cmd_build(const CommandLine *line);

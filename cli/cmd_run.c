@@ -3,6 +3,7 @@
 
 #include "cli/batch.h"
 #include "cli/strips.h"
+#include "cli/team.h"
 
 /* Strip by strip, where the images do not fit into memory; *status is the exit status then. */
 static bool run_in_strips(const CommandLine *line, Session *s, int *status)
@@ -20,11 +21,9 @@ static bool run_in_strips(const CommandLine *line, Session *s, int *status)
     return need != STRIPS_NOT;
 }
 
-static int run_one(const CommandLine *line, Session *s)
+int cli_run_one(const CommandLine *line, Session *s)
 {
     int status;
-    if (run_in_strips(line, s, &status))
-        return status;
     if (!cli_bind_words(line, &s->program, &s->in))
         return EXIT_DIAGNOSED;
     status = cli_check_outputs(line, s->program);
@@ -44,6 +43,12 @@ static int run_one(const CommandLine *line, Session *s)
     return ok ? EXIT_OK : EXIT_DIAGNOSED;
 }
 
+static int run_here(const CommandLine *line, Session *s)
+{
+    int status;
+    return run_in_strips(line, s, &status) ? status : cli_run_one(line, s);
+}
+
 static int run_batch(const CommandLine *line, Session *s)
 {
     Batch batch;
@@ -61,14 +66,17 @@ static int run_batch(const CommandLine *line, Session *s)
 int cli_run_program(const CommandLine *line)
 {
     const bool is_batch = cli_is_batch(line);
-    if (!is_batch && !cli_can_write(line->outputs, line->n_outputs))
+    if (!is_batch && !line->team && !cli_can_write(line->outputs, line->n_outputs))
         return EXIT_DIAGNOSED;
-    Session s;
+    Session s = { 0 };
     int status = EXIT_DIAGNOSED;
-    if (cli_compile(line, &s))
+    if (line->team)
+        status = is_batch ? cli_fail("tessera-mpi takes one picture, and tessera many")
+                          : cli_team_run(line, &s);
+    else if (cli_compile(line, &s))
         status = is_batch             ? run_batch(line, &s)
                  : cli_is_video(line) ? cli_run_video(line, &s)
-                                      : run_one(line, &s);
+                                      : run_here(line, &s);
     cli_close(&s);
     return status;
 }

@@ -10,6 +10,7 @@
 static volatile sig_atomic_t asked;    /* the signal that wants us to end; 0: none */
 static volatile sig_atomic_t asked_at; /* when, in seconds */
 static atomic_int held;                /* spans of work that must not be cut off */
+static void (*at_signal)(void);        /* what is done at once; NULL: nothing */
 
 /* As if the signal had not been caught; the first process of a container has to do it itself. */
 static void end(int sig)
@@ -32,6 +33,8 @@ static void on_signal(int sig)
     struct timespec now = { 0 };
     clock_gettime(CLOCK_MONOTONIC, &now);
     const bool again = asked && (sig_atomic_t)now.tv_sec - asked_at >= PATIENCE;
+    if (at_signal)
+        at_signal();
     if (!asked)
         asked_at = (sig_atomic_t)now.tv_sec;
     asked = sig;
@@ -46,6 +49,11 @@ int cli_hold(void *user, int change)
     if (asked && !now)
         end(asked);
     return asked;
+}
+
+void cli_at_signal(void (*act)(void))
+{
+    at_signal = act;
 }
 
 bool cli_is_ending(void)

@@ -1,4 +1,4 @@
-/* The tool's entry: parse the command line, run the command. */
+/* The tool: parse the command line, run the command. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* setenv */
 #endif
@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/tables.h"
+#include "cli/team.h"
 
 /* A standard stream that was closed must not become the first file opened here: it stands open, but for the wrong
  * direction, so that using it fails. */
@@ -35,20 +37,36 @@ static int (*const commands[N_COMMANDS])(const CommandLine *) = {
     [CMD_FMT] = cmd_fmt,         [CMD_WATCH] = cmd_watch,
 };
 
-int main(int argc, char **argv)
+static int run_command(CommandLine *line, Team *team)
+{
+    int status;
+    line->team = team;
+    if (team && line->command != CMD_RUN && line->command != CMD_APPLY)
+        return cli_fail("tessera-mpi has run and apply; tessera has %s",
+                        cli_commands[line->command].name);
+    if (team)
+        cli_team_settle(line);
+    cli_progress_start(line);
+    status = commands[line->command](line);
+    cli_progress_stop();
+    return status;
+}
+
+int cli_main(int argc, char **argv, Team *team)
 {
     CommandLine line;
     int status;
     hold_standard_streams();
     cli_catch_signals();
     wait_briefly();
-    if (cli_parse(argc, argv, &line, &status)) {
-        cli_progress_start(&line);
-        status = commands[line.command](&line);
-        cli_progress_stop();
-    }
+    if (team)
+        cli_team_listen(team);
+    if (cli_parse(argc, argv, &line, &status))
+        status = run_command(&line, team);
     cli_free(&line);
     if ((fflush(stdout) != 0 || ferror(stdout)) && status == EXIT_OK)
         status = cli_fail("cannot write to standard output");
+    if (team && !team->failed && !cli_team_agree(team, status == EXIT_OK) && status == EXIT_OK)
+        status = EXIT_DIAGNOSED;
     return status;
 }

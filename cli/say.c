@@ -161,8 +161,6 @@ void cli_show_diagnostics(const CommandLine *line, tess_diags *diags, bool warni
         return;
     if (!warnings_too && !tess_diags_errors(diags))
         return;
-    cli_progress_clear();
-    fputs(line->json_diagnostics ? tess_diags_json(diags)
-                                 : tess_diags_text(diags, wants_color(line)),
-          stderr);
+    put(line->json_diagnostics ? tess_diags_json(diags)
+                               : tess_diags_text(diags, wants_color(line)));
 }

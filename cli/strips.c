@@ -3,33 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/strips.h"
-
-enum { ERROR_SIZE = 600 };
-
-/* A result on its way. */
-typedef struct StripOutput {
-    tess_info info;
-    size_t output; /* of the line; SIZE_MAX: it is printed */
-    DLTensor shape;
-    int64_t extent[TESS_MAX_SHAPE];
-    tess_writer *writer; /* NULL: the whole of it came with a part */
-    tess_image_store store;
-    tess_geometry geometry;
-    char provenance[200];
-    DLTensor *whole; /* a copy of that */
-    int64_t rows;    /* that the writer has */
-} StripOutput;
-
-typedef struct StripRun {
-    Strips *s;
-    StripOutput *output;
-    size_t n_outputs;
-    double start;          /* of the pass */
-    StripJournal *journal; /* NULL: without --resume */
-    int64_t first;         /* rows of the images that a run before has finished */
-    int64_t *there;        /* and of each file of the line */
-} StripRun;
+#include "cli/strips_run.h"
 
 /* ---- Windows of inputs ----------------------------------------------------------------------- */
 static bool room_for(StripInput *in, int turn, int64_t rows)
@@ -181,14 +155,33 @@ static bool begin_outputs(StripRun *r)
             return cli_fail("%s", tess_args_error(s->args)), false;
         if (o->output != SIZE_MAX)
             init_store(r, i);
+        if (s->line->team && !cli_team_output(r, i))
+            return false;
     }
     return true;
 }
 
-static bool add_result(StripRun *r, size_t number, const DLTensor *t)
+/* False: the file cannot be written row by row. */
+static bool open_writer(StripRun *r, StripOutput *o, const DLTensor *t)
+{
+    char error[ERROR_SIZE] = "";
+    const char *path = r->s->line->outputs[o->output];
+    o->shape.dtype = t->dtype;
+    if (o->writer
+        || tess_writer_open(path, &o->shape, &o->store, &o->writer, error, sizeof error) == TESS_OK)
+        return true;
+    if (o->way == SENT && cli_team_assemble(o, t)) /* then it is in memory until it is written */
+        return true;
+    return cli_fail_about(path, error, ""), false;
+}
+
+bool cli_strips_add(StripRun *r, size_t number, const DLTensor *t)
 {
     StripOutput *o = &r->output[number];
     char error[ERROR_SIZE] = "";
+    const Team *team = r->s->line->team;
+    if (team && team->rank && o->way != SHARED)
+        return o->way == HERE || cli_team_send(team, number, t);
     if (t->shape[0] == o->extent[0]) { /* all of it, perhaps not for the first time */
         if (!o->whole && !(o->whole = cli_copy(t)))
             return cli_fail("out of memory"), false;
@@ -196,14 +189,11 @@ static bool add_result(StripRun *r, size_t number, const DLTensor *t)
     }
     if (t->shape[0] == 0)
         return true;
-    const char *path = r->s->line->outputs[o->output];
-    o->shape.dtype = t->dtype;
-    if (!o->writer
-        && tess_writer_open(path, &o->shape, &o->store, &o->writer, error, sizeof error) != TESS_OK)
-        return cli_fail_about(path, error, ""), false;
+    if (!open_writer(r, o, t))
+        return false;
     o->rows += t->shape[0];
-    return tess_writer_add(o->writer, t, error, sizeof error) == TESS_OK
-           || (cli_fail_about(path, error, ""), false);
+    return !o->writer || tess_writer_add(o->writer, t, error, sizeof error) == TESS_OK
+           || (cli_fail_about(r->s->line->outputs[o->output], error, ""), false);
 }
 
 static bool add_results(StripRun *r)
@@ -211,7 +201,7 @@ static bool add_results(StripRun *r)
     for (size_t i = 0; i < r->n_outputs; i++) {
         const DLTensor *t;
         int64_t place[TESS_MAX_SHAPE];
-        if (tess_part_result(r->s->parts, i, &t, place) != TESS_OK || !add_result(r, i, t))
+        if (tess_part_result(r->s->parts, i, &t, place) != TESS_OK || !cli_strips_add(r, i, t))
             return false;
     }
     return true;
@@ -249,7 +239,11 @@ static bool end_output(StripRun *r, StripOutput *o, bool ok, char **numbers)
     char error[ERROR_SIZE] = "";
     const CommandLine *line = r->s->line;
     tess_status status = TESS_OK;
-    if (o->writer) {
+    if (line->team && line->team->rank && o->way != SHARED)
+        return ok; /* rank 0 has it */
+    if (o->way == SHARED) {
+        ok = cli_team_end(r, o, ok, error, sizeof error);
+    } else if (o->writer) {
         status = tess_writer_close(o->writer, ok, error, sizeof error);
         o->writer = NULL;
     } else if (ok && o->whole && o->output == SIZE_MAX) {
@@ -273,6 +267,7 @@ static bool end_outputs(StripRun *r, bool ok)
     for (size_t i = 0; r->output && i < r->n_outputs; i++) {
         ok = end_output(r, &r->output[i], ok, &numbers);
         tess_image_free(r->output[i].whole);
+        free(r->output[i].held);
     }
     if (ok && numbers)
         cli_print_numbers(r->s->line, numbers);
@@ -282,11 +277,10 @@ static bool end_outputs(StripRun *r, bool ok)
 }
 
 /* ---- Passes ---------------------------------------------------------------------------------- */
-static void show_progress(const StripRun *r, const StripPass *pass, size_t number, int64_t done)
+static void show_progress(const StripRun *r, size_t number, int64_t done, int64_t all)
 {
     char text[200], more[60] = "";
     const double seconds = (cli_clock_ms() - r->start) / 1000;
-    const int64_t all = pass->pass.ndim ? pass->pass.shape[0] : 1;
     if (done > 0)
         snprintf(more, sizeof more, ", %.0f s to go",
                  seconds * (double)(all - done) / (double)done);
@@ -331,9 +325,10 @@ static bool wait_for_all(Strips *s)
     return true;
 }
 
-static bool plan_part(Strips *s, size_t number, int64_t begin, tess_part *part)
+static bool plan_part(Strips *s, size_t number, int64_t begin, int64_t end, tess_part *part)
 {
-    cli_strips_part(s, number, begin, part);
+    cli_strips_part(s, number, begin, end, part);
+    part->apart = s->line->team && s->pass[number].pass.numbers;
     return tess_part_needs(s->parts, part) == TESS_OK
            || (cli_fail("%s", tess_parts_error(s->parts)), false);
 }
@@ -342,22 +337,26 @@ static bool run_pass(StripRun *r, size_t number)
 {
     Strips *s = r->s;
     StripPass *pass = &s->pass[number];
-    const int64_t all = pass->pass.ndim ? pass->pass.shape[0] : 1;
+    int64_t first, all;
+    cli_strips_share(s, number, s->line->team ? s->line->team->rank : 0, &first, &all);
     const bool notes = r->journal && pass->n_strips > 1 && !pass->pass.numbers;
-    const int64_t first = pass->pass.numbers ? 0 : r->first;
+    first = pass->pass.numbers || s->line->team ? first : r->first;
     tess_part part, next;
     int turn = 0;
     r->start = cli_clock_ms();
-    if (!begin_inputs(s, number) || !plan_part(s, number, first, &part)
+    if (first >= all)
+        return true; /* others have all of it */
+    if (!begin_inputs(s, number) || !plan_part(s, number, first, all, &part)
         || !fill_all(s, &part, turn))
         return false;
     for (int64_t begin = first; begin < all; turn ^= 1) {
         const int64_t end = pass->pass.ndim ? part.end[0] : 1;
         if (cli_is_ending())
             return cli_fail("ended by a signal"), false;
-        show_progress(r, pass, number, begin);
+        show_progress(r, number, begin - first, all - first);
         if (!wait_for_all(s)
-            || (end < all && (!plan_part(s, number, end, &next) || !fill_all(s, &next, turn ^ 1)))
+            || (end < all
+                && (!plan_part(s, number, end, all, &next) || !fill_all(s, &next, turn ^ 1)))
             || !run_strip(r, &part, turn) || (notes && begin > first && !note_strip(r, begin))
             || (!pass->pass.numbers && !add_results(r)))
             return false;
@@ -365,6 +364,15 @@ static bool run_pass(StripRun *r, size_t number)
         begin = end;
     }
     return true;
+}
+
+/* Of a team, with what the others have to say. */
+static bool run_pass_together(StripRun *r, size_t number)
+{
+    const StripPass *pass = &r->s->pass[number];
+    return run_pass(r, number)
+           && (!r->s->line->team
+               || (pass->pass.numbers ? cli_team_join(r->s, number) : cli_team_collect(r)));
 }
 
 static bool begin_journal(StripRun *r)
@@ -391,7 +399,7 @@ bool cli_strips_run(Strips *s)
     cli_hold(NULL, 1); /* so that no part of a file is left when a signal ends us, after a strip */
     bool ok = begin_journal(&r) && begin_outputs(&r);
     for (size_t i = 0; ok && i < s->n_passes; i++)
-        ok = run_pass(&r, i);
+        ok = run_pass_together(&r, i);
     cli_progress(NULL, NULL);
     ok = end_outputs(&r, ok);
     cli_journal_close(r.journal, ok);

@@ -39,6 +39,7 @@ typedef struct Strips {
     size_t n_inputs, n_passes;
     StripPass *pass;
     double limit, whole; /* bytes allowed, and needed to have all in memory */
+    char why[400];       /* of teams: why there are no parts */
     double read_ms;
 } Strips;
 
@@ -48,7 +49,10 @@ typedef enum StripsNeed { STRIPS_FAILED, STRIPS_NOT, STRIPS_WANTED } StripsNeed;
  * the memory that is allowed. FAILED after saying why. Strips are to be freed in any case. */
 StripsNeed cli_strips_plan(const CommandLine *line, tess_program *p, bool always, Strips *s);
 void cli_strips_free(Strips *s);
-void cli_strips_part(const Strips *s, size_t pass, int64_t begin, tess_part *part);
+/* The strip at row `begin` of a pass, which ends at row `end` or before. */
+void cli_strips_part(const Strips *s, size_t pass, int64_t begin, int64_t end, tess_part *part);
+/* The rows of the images that one of a team has in a pass; alone, all of them. */
+void cli_strips_share(const Strips *s, size_t pass, int rank, int64_t *begin, int64_t *end);
 void cli_strips_explain(Strips *s);              /* prints the plan: explain --memory */
 void cli_size_text(double bytes, char text[32]); /* "1.5 GiB" */
 

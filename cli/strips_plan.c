@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "cli/strips.h"
+#include "cli/team.h"
 
 enum { ERROR_SIZE = 600 };
 /* Files of less than this are not looked at before they are read, unless --memory is said: a run on them fits. */
@@ -148,15 +149,28 @@ static bool bind_words(Strips *s, const size_t *input)
 }
 
 /* ---- Heights --------------------------------------------------------------------------------- */
-void cli_strips_part(const Strips *s, size_t number, int64_t begin, tess_part *part)
+void cli_strips_share(const Strips *s, size_t number, int rank, int64_t *begin, int64_t *end)
+{
+    const tess_pass *pass = &s->pass[number].pass;
+    const Team *t = s->line->team;
+    const int64_t all = pass->ndim ? pass->shape[0] : 1;
+    *begin = 0;
+    *end = all;
+    if (t && pass->ndim && pass->cut[0])
+        cli_team_share(t, rank, all, pass->align[0], begin, end);
+    else if (t && rank > 0)
+        *end = 0;
+}
+
+void cli_strips_part(const Strips *s, size_t number, int64_t begin, int64_t end, tess_part *part)
 {
     const StripPass *pass = &s->pass[number];
     *part = (tess_part){ .struct_size = sizeof *part, .pass = number };
     for (int d = 0; d < pass->pass.ndim; d++)
         part->end[d] = pass->pass.shape[d];
     part->begin[0] = begin;
-    if (pass->pass.ndim && pass->pass.shape[0] - begin > pass->height)
-        part->end[0] = begin + pass->height;
+    if (pass->pass.ndim)
+        part->end[0] = end - begin > pass->height ? begin + pass->height : end;
 }
 
 /* Bytes of the images that a pass has in memory as wholes, and of the readers of the others. */
@@ -204,7 +218,7 @@ static bool measure(Strips *s, size_t number, int64_t height)
     /* One in the middle has most around it. */
     const int64_t rows = pass->pass.ndim ? pass->pass.shape[0] : 0;
     const int64_t middle = rows > height ? (rows / height / 2) * height : 0;
-    cli_strips_part(s, number, middle, &part);
+    cli_strips_part(s, number, middle, rows, &part);
     pass->memory.struct_size = sizeof pass->memory;
     if (tess_part_needs(s->parts, &part) != TESS_OK
         || tess_part_needs_memory(s->parts, &part, &pass->memory) != TESS_OK)
@@ -308,6 +322,10 @@ static StripsNeed decide(Strips *s, const size_t *input, bool always)
     if (!bind_words(s, input))
         return STRIPS_NOT;
     const tess_status status = tess_parts_new(s->program, s->args, &s->parts);
+    if (status == TESS_ERROR_UNSUPPORTED && s->line->team) {
+        snprintf(s->why, sizeof s->why, "%s", tess_parts_error(s->parts));
+        return STRIPS_NOT;
+    }
     if (status != TESS_OK) {
         if (!always && status != TESS_ERROR_ARGUMENT)
             return STRIPS_NOT;
@@ -331,6 +349,8 @@ StripsNeed cli_strips_plan(const CommandLine *line, tess_program *p, bool always
     double bytes;
     *s = (Strips){ .line = line, .program = p };
     s->limit = line->memory > 0 ? line->memory : (double)tess_memory_free() / 2;
+    if (line->team && line->memory <= 0)
+        s->limit /= line->team->n_near;
     s->n_inputs = tess_program_inputs(p);
     s->input = calloc(s->n_inputs + 1, sizeof *s->input);
     size_t *input = calloc(line->n_words + 1, sizeof *input);
@@ -339,6 +359,8 @@ StripsNeed cli_strips_plan(const CommandLine *line, tess_program *p, bool always
         cli_fail("out of memory");
     else if (!cli_place_words(line, p, input))
         need = STRIPS_FAILED;
+    else if (line->team)
+        need = decide(s, input, always);
     else if (!are_files(line, p, input, &bytes) && line->memory <= 0)
         need = STRIPS_NOT;
     else if (bytes < (double)small_file && line->memory <= 0)

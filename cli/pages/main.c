@@ -27,6 +27,7 @@ int main(int argc, char **argv)
         return EXIT_USAGE;
     }
     bool ok = write_page(argv[1], "tessera.1", pages_manual, N_COMMANDS)
+              && write_page(argv[1], "tessera-mpi.1", pages_mpi, N_COMMANDS)
               && write_page(argv[1], "tessera.bash", pages_bash, N_COMMANDS)
               && write_page(argv[1], "_tessera", pages_zsh, N_COMMANDS);
     for (int c = 0; ok && c < N_COMMANDS; c++) {

@@ -90,3 +90,29 @@ void pages_command(FILE *out, CommandId command)
     put(out, info->example);
     fputs("\n.EE\n.SH SEE ALSO\n\\fBtessera\\fR(1)\n", out);
 }
+
+void pages_mpi(FILE *out, CommandId ignored)
+{
+    (void)ignored;
+    head(out, "tessera-mpi", "run a program on images by several processes");
+    fputs(".B mpirun \\-n\n.I N\n.B tessera\\-mpi run\n", out);
+    put(out, cli_commands[CMD_RUN].arguments);
+    fputs("\n.br\n.B mpirun \\-n\n.I N\n.B tessera\\-mpi apply\n", out);
+    put(out, cli_commands[CMD_APPLY].arguments);
+    fputs("\n.SH DESCRIPTION\n", out);
+    put(out, "Does what tessera run and tessera apply do, with the same files to the byte. Each "
+             "process reads, "
+             "computes and writes its share of the rows, strip by strip where --memory, which is "
+             "meant for each, says "
+             "so. NPY, raw files, PGM, PPM, PAM and TIFF of one page without tiles and compression "
+             "are written by all "
+             "together; other formats by the first process, to which the others send. Options are "
+             "those of tessera run "
+             "but for --each-channel, --verify, --resume and --video; threads and devices of a "
+             "machine are shared out "
+             "among its processes, unless --threads or --device says otherwise.");
+    fputs("\n.SH EXAMPLE\n.EX\nmpirun \\-n 4 tessera\\-mpi run blur.tess scan.tif \\-o "
+          "smooth.tif\n.EE\n"
+          ".SH SEE ALSO\n\\fBtessera\\fR(1), \\fBtessera\\-run\\fR(1)\n",
+          out);
+}

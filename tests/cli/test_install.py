@@ -42,7 +42,8 @@ echo "${COMPREPLY[@]}"
 def check_manuals(prefix):
     pages = {page.stem: page.read_text() for page in prefix.glob("share/man/man1/*.1")}
     commands = re.findall(r"^  tessera (\w+)", tool.run("--help")[1], re.M)
-    tool.check("a page a command", set(pages) == {"tessera", *(f"tessera-{name}" for name in commands)}, set(pages))
+    wanted = {"tessera", "tessera-mpi", *(f"tessera-{name}" for name in commands)}
+    tool.check("a page a command", set(pages) == wanted, set(pages))
     for name in commands:
         text = pages.get(f"tessera-{name}", "").replace("\\-", "-")
         options = re.findall(r"^  (?:-\w,|   ) --([\w-]+)", tool.run(name, "--help")[1], re.M)

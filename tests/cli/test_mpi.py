@@ -1,0 +1,82 @@
+"""tessera-mpi: the files are those of tessera, with any number of processes; what fails is said once, and nothing is
+left behind. With --all the whole corpus on 1, 2, 3, 4 and 7 processes; else a fortieth on 3."""
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import tool
+from tool import check
+
+BUILD = tool.BUILD
+START = os.environ.get("MPIEXEC", "mpirun")
+TOOL, DRIVER = BUILD / "tessera-mpi", BUILD / "tests" / "mpi_driver"
+# Both kinds of MPI want to be told that there may be more processes than cores, and that we know who we are.
+ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                   OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_btl_vader_single_copy_mechanism="none")
+BLUR = """stencil f(vector#2 uint8 A) { return cast<uint8>(sum(i = -2..2, j = -1..1 : cast<int>(A@[i, j])) / 15); }
+parameter M, N;
+vector#2 uint8 a[M, N];
+return f(a:mirror);
+"""
+
+
+def mpirun(n, *words):
+    return subprocess.Popen([START, "-n", str(n), *map(str, words)], env=ENVIRONMENT, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
+
+
+def test_corpus(folder, processes, every):
+    for n in processes:
+        ran = mpirun(n, DRIVER, folder, every)
+        out, err = ran.communicate()
+        print(out.strip())
+        check(f"the corpus on {n} processes",
+              ran.returncode == 0 and f"in {n} processes, 0 differ, 0 do not run" in out, err[-2000:])
+
+
+def test_bad(folder):
+    ran = mpirun(2, TOOL, "run", folder / "f.tess", folder / "none.npy", "-o", folder / "out.npy")
+    out, err = ran.communicate()
+    check("a missing file is said once", ran.returncode == 1 and err.count("none.npy") == 1, err)
+
+
+def test_death(folder):
+    """One process is killed: all end, and no part of a file is left."""
+    tool.write_npy(folder / "long.npy", (200000, 60), "|u1", [i % 251 for i in range(60)] * 200000)
+    ran = mpirun(3, TOOL, "run", folder / "f.tess", folder / "long.npy", "-o", folder / "out.npy", "--target=interp")
+    victims = []
+    while ran.poll() is None and not victims:
+        time.sleep(0.5)
+        found = subprocess.run(["pgrep", "-P", str(ran.pid)], stdout=subprocess.PIPE, text=True).stdout.split()
+        victims = [int(p) for p in found][1:2]
+    time.sleep(1)
+    os.kill(victims[0], signal.SIGKILL)
+    out, err = ran.communicate()
+    check("a process that dies ends all, which is said", ran.returncode != 0 and "signal 9" in err, err)
+    left = list(folder.glob("out.npy*"))
+    check("nothing is left", not left, str(left))
+
+
+def main():
+    if not TOOL.exists() or not DRIVER.exists() or not shutil.which(START):
+        print("skipped: there is no tessera-mpi, or no mpirun")
+        return tool.SKIPPED
+    everything = "--all" in sys.argv[1:]
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        (folder / "f.tess").write_text(BLUR)
+        test_corpus(folder, (1, 2, 3, 4, 7) if everything else (3,), 1 if everything else 40)
+        test_bad(folder)
+        if everything:
+            test_death(folder)
+    tool.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
