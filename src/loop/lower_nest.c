@@ -99,6 +99,13 @@ static void edges(Lower *l, const Nest *nest, Coord *coord, LExprId from, LExprI
     tessi_scope_close(l);
 }
 
+/* No read leaves the row: it is inside or not as a whole, and vectors answer the rules of other dimensions. */
+static bool is_whole_row(const Nest *nest, const Bounds *b)
+{
+    const uint8_t last = (uint8_t)(nest->n_dims - 1);
+    return b->from.v == nest->from[last].v && b->to.v == nest->to[last].v;
+}
+
 void tessi_nest_split_line(Lower *l, const Nest *nest, Coord *coord, const Bounds *b)
 {
     uint8_t last = (uint8_t)(nest->n_dims - 1);
@@ -108,6 +115,14 @@ void tessi_nest_split_line(Lower *l, const Nest *nest, Coord *coord, const Bound
         return;
     }
     LExprId range[2] = { b->from, b->to };
+    if (b->rows && simd && is_whole_row(nest, b)) {
+        tessi_scope_if(l, tessi_nest_plane_inside(l, nest, b, coord, last));
+        line(l, nest, coord, b->from, b->to, simd, true);
+        tessi_scope_else(l);
+        line(l, nest, coord, b->from, b->to, simd, false);
+        tessi_scope_close(l);
+        return;
+    }
     if (b->rows) {
         LExprId in = tessi_nest_plane_inside(l, nest, b, coord, last);
         range[0] = tessi_l_select(l, in, b->from, nest->to[last]);
@@ -156,10 +171,38 @@ static void open_strip(Lower *l, const Nest *nest, uint32_t n, LExprId *from, LE
     *flags = 0;
 }
 
-static void close_strip(Lower *l, const Nest *nest)
+static uint8_t row_dim(const Nest *nest)
 {
-    if (nest->strip_rows)
-        tessi_scope_close(l);
+    return (uint8_t)(nest->n_dims - 2);
+}
+
+/* A row is so short that to find out where it lies would take as long as its points: cores share out what is around
+ * rows of rows. */
+static bool has_short_rows(Lower *l, const Nest *nest)
+{
+    enum { SHORT = 256 };
+    int64_t points;
+    return nest->n_dims > 2 && nest->parallel && !nest->strip_rows
+           && tessi_size_is_const(l->g, nest->count[nest->n_dims - 1], &points) && points < SHORT
+           && !tessi_size_is_const(l->g, nest->count[nest->n_dims - 3], &points);
+}
+
+/* Opens the parallel loop over the dimensions before the last two. */
+static void open_planes(Lower *l, const Nest *nest, Coord *coord, uint8_t flags)
+{
+    const uint8_t planes = (uint8_t)(nest->n_dims - 2);
+    LExprId n = tessi_l_int(l, 1);
+    for (uint8_t d = 0; d < planes; d++)
+        n = tessi_l_op(l, OP_MUL, n, tessi_nest_extent(l, nest, d));
+    LVarId plane = tessi_scope_for(l, "plane", tessi_l_int(l, 0), n, 1, flags);
+    tessi_nest_outer_coords(l, nest, tessi_lexpr_var(l->p, plane), planes, coord);
+}
+
+void tessi_nest_single_rows(Lower *l, const Nest *nest, Coord *coord, LExprId y, LExprId end)
+{
+    uint8_t row = row_dim(nest);
+    LVarId v = tessi_scope_for(l, tessi_dim_name(nest->n_dims, row), y, end, 1, 0);
+    coord[row] = tessi_nest_coord(nest, row, tessi_lexpr_var(l->p, v));
 }
 
 LExprId tessi_nest_rows(Lower *l, const Nest *nest, Coord *coord, uint8_t flags)
@@ -182,11 +225,6 @@ LExprId tessi_nest_rows(Lower *l, const Nest *nest, Coord *coord, uint8_t flags)
 }
 
 /* ---- Blocks of rows -------------------------------------------------------------------------- */
-
-static uint8_t row_dim(const Nest *nest)
-{
-    return (uint8_t)(nest->n_dims - 2);
-}
 
 /* The `n` rows from y are there, and the guards of all dimensions but the last hold in them. */
 static LExprId block_is_inside(Lower *l, const Nest *nest, const Bounds *b, const Coord *coord,
@@ -237,14 +275,6 @@ static void block_edges(Lower *l, const Nest *nest, const Bounds *b, const Coord
     tessi_scope_close(l);
 }
 
-/* Opens a loop over the rows from y on, before `end`. */
-void tessi_nest_single_rows(Lower *l, const Nest *nest, Coord *coord, LExprId y, LExprId end)
-{
-    uint8_t row = row_dim(nest);
-    LVarId v = tessi_scope_for(l, tessi_dim_name(nest->n_dims, row), y, end, 1, 0);
-    coord[row] = tessi_nest_coord(nest, row, tessi_lexpr_var(l->p, v));
-}
-
 /* The interior leaves something of the row. */
 static LExprId has_edges(Lower *l, const Nest *nest, const Bounds *b)
 {
@@ -267,6 +297,11 @@ static LExprId open_blocks(Lower *l, const Nest *nest, Coord *coord)
     if (!row) {
         open_strip(l, nest, nest->strip_rows, &begin, &end, &flags);
         return tessi_lexpr_var(l->p, tessi_scope_for(l, "block", begin, end, nest->rows, flags));
+    }
+    if (has_short_rows(l, nest)) {
+        open_planes(l, nest, coord, flags);
+        return tessi_lexpr_var(
+            l->p, tessi_scope_for(l, "block", nest->from[row], nest->to[row], nest->rows, 0));
     }
     LExprId rows = tessi_l_int(l, nest->rows);
     LExprId extent = tessi_l_op(l, OP_MAX, tessi_nest_extent(l, nest, row), tessi_l_int(l, 0));
@@ -403,6 +438,7 @@ static void blocks_of_rows(Lower *l, const Nest *nest)
     Bounds inside = tessi_nest_bounds(l, nest, !nest->windows);
     const Bounds single = tessi_nest_bounds(l, nest, false);
     tessi_nest_widen_edges(l, nest, &inside);
+    const uint32_t depth = tessi_scope_depth(l);
     LExprId y = open_blocks(l, nest, coord);
     if (nest->tiled) { /* the last block takes some rows again */
         LExprId last = tessi_l_op(l, OP_SUB, nest->to[row], tessi_l_int(l, nest->rows));
@@ -424,14 +460,20 @@ static void blocks_of_rows(Lower *l, const Nest *nest)
                nest->vector ? inside.columns : 0);
     tessi_scope_close(l);
 
-    tessi_scope_if(l, tessi_lexpr_op(l->p, OP_NOT, whole, (LExprId){ 0 }, (LExprId){ 0 }));
+    LExprId others = tessi_lexpr_op(l->p, OP_NOT, whole, (LExprId){ 0 }, (LExprId){ 0 });
+    if (nest->windows && nest->vector && inside.any && is_whole_row(nest, &inside)) {
+        LExprId all = tessi_l_op(l, OP_LE, end, nest->to[row]);
+        tessi_scope_if(l, tessi_l_op(l, OP_AND, others, all));
+        l->inside_rows = false;
+        block_line(l, nest, coord, y, inside.from, inside.to, LFOR_SIMD, false, 0);
+        tessi_scope_close(l);
+        others = tessi_l_op(l, OP_LT, nest->to[row], end);
+    }
+    tessi_scope_if(l, others);
     l->inside_rows = single.rows;
     tessi_nest_single_rows(l, nest, coord, y, tessi_l_op(l, OP_MIN, end, nest->to[row]));
     tessi_nest_split_line(l, nest, coord, &single);
-    tessi_scope_close(l);
-    tessi_scope_close(l);
-    tessi_scope_close(l);
-    close_strip(l, nest);
+    tessi_scope_close_to(l, depth);
 }
 
 void tessi_lower_nest(Lower *l, const Nest *nest)
@@ -463,8 +505,14 @@ void tessi_lower_nest(Lower *l, const Nest *nest)
             tessi_nest_split_line(l, nest, coord, &b);
         return;
     }
-    tessi_nest_rows(l, nest, coord, parallel);
+    const uint32_t depth = tessi_scope_depth(l);
+    if (has_short_rows(l, nest)) {
+        const uint8_t row = row_dim(nest);
+        open_planes(l, nest, coord, parallel);
+        tessi_nest_single_rows(l, nest, coord, nest->from[row], nest->to[row]);
+    } else {
+        tessi_nest_rows(l, nest, coord, parallel);
+    }
     tessi_nest_split_line(l, nest, coord, &b);
-    tessi_scope_close(l);
-    close_strip(l, nest);
+    tessi_scope_close_to(l, depth);
 }

@@ -226,6 +226,18 @@ static void add_to_groups(Chooser *c, StageId id)
     tessi_plan_add_stage(&g, id, &alone);
 }
 
+/* Its rows are known to be short, and most of them begin inside of a line of the caches, which then is written in part
+ * and would have to be fetched after all. */
+static bool has_ragged_rows(const Chooser *c, const Stage *s)
+{
+    enum { SHORT = 16 }; /* lines */
+    int64_t points;
+    if (!tessi_size_is_const(c->f->g, s->size[s->n_dims - 1], &points))
+        return false;
+    const int64_t bytes = points * tessi_type_info(s->type)->bytes, line = c->m->line_bytes;
+    return bytes < SHORT * line && bytes % line != 0;
+}
+
 /* Results that no cache can keep had better not pass through one, where the machine is faster so. */
 static void choose_streams(const Chooser *c)
 {
@@ -233,8 +245,8 @@ static void choose_streams(const Chooser *c)
         return;
     VEC_FOREACH (PlanGroup, group, &c->p->groups) {
         const Stage *s = tessi_stage(c->f->g, group->members.at[0]);
-        group->stream =
-            s->n_dims && tessi_level_vector(&group->levels) && tessi_stage_is_plain(c->f->g, s);
+        group->stream = s->n_dims && tessi_level_vector(&group->levels)
+                        && tessi_stage_is_plain(c->f->g, s) && !has_ragged_rows(c, s);
     }
 }
 
@@ -272,11 +284,42 @@ static Plan *choose(Arena *a, const Graph *g, const Analysis *an, const Machine 
     return c.p;
 }
 
+/* The bytes of the widest vectors that the rows of all stages fill, which may be known to be short; 0: any. */
+static uint8_t width_of_rows(const Graph *g, const Machine *m)
+{
+    int64_t width = 0;
+    GRAPH_FOREACH_STAGE (g, id) {
+        const Stage *s = tessi_stage(g, id);
+        int64_t points;
+        if (s->kind != STAGE_COMPUTE || !s->n_dims)
+            continue;
+        if (!tessi_size_is_const(g, s->size[s->n_dims - 1], &points))
+            return 0;
+        const int64_t bytes = points * tessi_type_info(s->type)->bytes;
+        width = bytes > width ? bytes : width;
+    }
+    int64_t fits = PLAN_LEAST_WIDTH;
+    while (2 * fits <= width)
+        fits *= 2;
+    return width && fits < m->vector_bytes && fits < PLAN_MOST_WIDTH ? (uint8_t)fits : 0;
+}
+
+static Plan *choose_for_cpu(Arena *a, const Graph *g, const Analysis *an, const Machine *m)
+{
+    const uint8_t width = width_of_rows(g, m);
+    Machine narrow = *m;
+    if (width)
+        narrow.vector_bytes = width;
+    Plan *p = choose(a, g, an, &narrow);
+    p->width = width;
+    return p;
+}
+
 Plan *tessi_plan_choose(Arena *a, const Graph *g, const Analysis *an, const Machine *m)
 {
     Arena *scratch = tessi_scratch_open(a);
     const Plan *p = tessi_machine_is_gpu(m) ? tessi_plan_choose_gpu(scratch, g, an, m, false)
-                                            : choose(scratch, g, an, m);
+                                            : choose_for_cpu(scratch, g, an, m);
     Plan *kept = tessi_plan_keep(a, p);
     tessi_scratch_close(scratch);
     return kept;

@@ -110,6 +110,21 @@ static uint8_t sliding_rows(const PlanFacts *f, const Machine *m, const StageLis
     return rows;
 }
 
+/* The vectors that a row of the stages fills, where they are known to be few. */
+static int64_t vectors_of_row(const PlanFacts *f, const Machine *m, const StageList *stages)
+{
+    int64_t most = MOST_COLUMNS;
+    VEC_FOREACH (const StageId, id, stages) {
+        const Stage *s = tessi_stage(f->g, *id);
+        int64_t points;
+        if (!s->n_dims || !tessi_size_is_const(f->g, s->size[s->n_dims - 1], &points))
+            continue;
+        const int64_t n = points * tessi_type_info(s->type)->bytes / m->vector_bytes;
+        most = n < 1 ? 1 : n < most ? n : most;
+    }
+    return most;
+}
+
 uint8_t tessi_plan_window_rows(const PlanFacts *f, const Machine *m, const StageList *stages,
                                uint8_t *columns)
 {
@@ -126,9 +141,10 @@ uint8_t tessi_plan_window_rows(const PlanFacts *f, const Machine *m, const Stage
     if (rows == 1) {
         const int64_t filled = (int64_t)(m->window_registers * (double)m->vector_registers);
         const int64_t room = windows ? filled / windows : 1;
+        const int64_t most = vectors_of_row(f, m, stages);
         across = 1;
         for (bool grows = true; grows && 2 * rows * across <= room;) {
-            uint8_t *more = rows <= across ? &rows : &across;
+            uint8_t *more = rows <= across || 2 * across > most ? &rows : &across;
             grows = *more < (more == &rows ? MOST_ROWS : MOST_COLUMNS);
             *more = (uint8_t)(grows ? 2 * *more : *more);
         }
