@@ -68,7 +68,7 @@ set(TESSERA_SOURCES
     src/loop/lower_general.c src/loop/lower_given.c src/loop/lower_group.c src/loop/lower_job.c src/loop/lower_kernel.c
     src/loop/lower_line.c src/loop/lower_lines.c src/loop/lower_march.c src/loop/lower_median.c
     src/loop/lower_median_kernel.c src/loop/lower_nest.c src/loop/lower_pack.c src/loop/lower_patch.c
-    src/loop/lower_point.c src/loop/lower_points.c src/loop/lower_read.c src/loop/lower_reduce.c
+    src/loop/lower_pieces.c src/loop/lower_point.c src/loop/lower_points.c src/loop/lower_read.c src/loop/lower_reduce.c
     src/loop/lower_repeat.c src/loop/lower_rolling.c src/loop/lower_rows.c src/loop/lower_scan.c src/loop/lower_scope.c
     src/loop/lower_select.c src/loop/lower_size.c src/loop/lower_spectrum.c src/loop/lower_staged.c
     src/loop/lower_state.c src/loop/lower_strip.c src/loop/lower_sums.c src/loop/lower_sweep.c src/loop/lower_taps.c

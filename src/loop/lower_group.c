@@ -2,81 +2,6 @@
 #include "loop/lower_group.h"
 #include "loop/lower_job.h"
 
-/* The piece coordinates whose points are inside the stage. */
-static void piece_range(Lower *l, const Stage *s, const Piece *piece, Nest *nest)
-{
-    nest->n_dims = s->n_dims;
-    for (uint8_t d = 0; d < s->n_dims; d++) {
-        int64_t step = piece->step[d];
-        Lin offset = tessi_lin_size(l->g, piece->offset[d]);
-        Lin count = tessi_lin_size(l->g, piece->count[d]);
-        Lin size = tessi_lin_size(l->g, s->size[d]);
-        Lin room =
-            tessi_lin_add_scaled(&size, &offset, -1); /* size - offset - step*(count-1) - 1 */
-        room = tessi_lin_add_scaled(&room, &count, -step);
-        room.ok = room.ok && tessi_add_i64(room.constant, step - 1, &room.constant);
-        LExprId at = tessi_lower_size(l, piece->offset[d]);
-        LExprId up = tessi_l_int(l, step - 1), by = tessi_l_int(l, step);
-        nest->count[d] = piece->count[d];
-        nest->from[d] = tessi_l_int(l, 0);
-        if (!tessi_lin_never_negative(l->g, &offset)) {
-            LExprId skip = tessi_l_op(l, OP_FLOORDIV, tessi_l_op(l, OP_SUB, up, at), by);
-            nest->from[d] = tessi_l_op(l, OP_MAX, skip, nest->from[d]);
-        }
-        nest->to[d] = tessi_lower_size(l, piece->count[d]);
-        if (!tessi_lin_never_negative(l->g, &room)) {
-            LExprId end = tessi_l_op(l, OP_SUB, tessi_lower_size(l, s->size[d]), at);
-            end = tessi_l_op(l, OP_FLOORDIV, tessi_l_op(l, OP_ADD, end, up), by);
-            nest->to[d] = tessi_l_op(l, OP_MIN, end, nest->to[d]);
-        }
-    }
-}
-
-/* The class of points modulo the steps that a piece gives completely, as a number; -1 when it leaves gaps or that is
- * not sure. */
-static int residue_of(const Lower *l, const Stage *s, const Piece *piece)
-{
-    int number = 0;
-    for (uint8_t d = 0; d < s->n_dims; d++) {
-        int64_t offset, step = piece->step[d];
-        if (!tessi_size_is_const(l->g, piece->offset[d], &offset) || offset < 0 || offset >= step)
-            return -1;
-        Lin count = tessi_lin_size(l->g, piece->count[d]), size = tessi_lin_size(l->g, s->size[d]);
-        Lin end = tessi_lin_const(offset); /* offset + step * count reaches the size */
-        end = tessi_lin_add_scaled(&end, &count, step);
-        end = tessi_lin_add_scaled(&end, &size, -1);
-        if (!tessi_lin_never_negative(l->g, &end))
-            return -1;
-        number = number * (int)step + (int)offset;
-    }
-    return number;
-}
-
-/* Some pieces with the same steps cover the stage between them, so that nothing need be cleared. */
-static bool covers_all(const Lower *l, const Stage *s)
-{
-    enum { MAX_CLASSES = 64 };
-    for (uint32_t first = 0; first < s->pieces.n; first++) {
-        int64_t classes = 1;
-        uint64_t seen = 0;
-        for (uint8_t d = 0; d < s->n_dims && classes <= MAX_CLASSES; d++)
-            classes *= s->pieces.at[first].step[d];
-        if (classes > MAX_CLASSES)
-            continue;
-        VEC_FOREACH (const Piece, piece, &s->pieces) {
-            bool same = true;
-            for (uint8_t d = 0; d < s->n_dims; d++)
-                same = same && piece->step[d] == s->pieces.at[first].step[d];
-            int residue = same ? residue_of(l, s, piece) : -1;
-            if (residue >= 0)
-                seen |= (uint64_t)1 << residue;
-        }
-        if (seen == (classes == 64 ? UINT64_MAX : ((uint64_t)1 << classes) - 1))
-            return true;
-    }
-    return false;
-}
-
 /* `part` distinguishes the kernels of a group; "" when there is one. */
 static void run_kernel(Lower *l, const PlanGroup *group, Nest *nest, const char *part)
 {
@@ -123,6 +48,24 @@ static LExprId fills_caches(Lower *l, const PlanGroup *group)
     return tessi_l_op(l, OP_LE, tessi_l_int(l, l->machine->l3_bytes / 2), bytes);
 }
 
+/* So many pieces of the only member, which are computed at the same points. */
+static void run_pieces(Lower *l, const PlanGroup *group, uint32_t begin, uint32_t n)
+{
+    const StageId id = group->members.at[0];
+    const Stage *s = tessi_stage(l->g, id);
+    StageId *stage = ARENA_NEW_ARRAY(l->arena, StageId, n);
+    ExprId *roots = ARENA_NEW_ARRAY(l->arena, ExprId, n);
+    for (uint32_t i = 0; i < n; i++) {
+        stage[i] = id;
+        roots[i] = s->pieces.at[begin + i].body;
+    }
+    Job job = { .stage = stage, .piece = &s->pieces.at[begin], .n = n, .roots = roots };
+    job.part = n == s->pieces.n ? "" : tessi_sprintf(l->arena, "_part%d", (int)begin);
+    Nest nest = { 0 };
+    tessi_piece_range(l, s, job.piece, &nest);
+    run_job(l, group, &nest, &job);
+}
+
 void tessi_lower_group(Lower *l, const PlanGroup *group)
 {
     l->stream = (LExprId){ 0 };
@@ -154,15 +97,13 @@ void tessi_lower_group(Lower *l, const PlanGroup *group)
         run_job(l, group, &nest, &job);
         return;
     }
-    if (!covers_all(l, first)) {
+    if (!tessi_pieces_cover(l, first)) {
         Job zeros = { .stage = group->members.at, .n = 1, .part = "_clear" };
         tessi_nest_whole(l, first, &nest);
         run_job(l, group, &nest, &zeros);
     }
-    VEC_FOREACH (const Piece, piece, &first->pieces) {
-        Job job = { .stage = group->members.at, .piece = piece, .n = 1, .roots = &piece->body };
-        job.part = tessi_sprintf(l->arena, "_part%d", (int)(piece - first->pieces.at));
-        piece_range(l, first, piece, &nest);
-        run_job(l, group, &nest, &job);
+    for (uint32_t i = 0, n; i < first->pieces.n; i += n) {
+        n = l->plan->gpu ? tessi_pieces_together(l, first, i) : 1;
+        run_pieces(l, group, i, n);
     }
 }

@@ -29,6 +29,13 @@ static bool is_copied(const Lower *l, const Job *job, uint32_t i)
     return !job->to_scratch && l->place[job->stage[i].v].scratch.v;
 }
 
+/* The place in its stage of a point of a piece. */
+static LExprId on_lattice(Lower *l, const Piece *piece, uint8_t d, LExprId at)
+{
+    at = tessi_l_op(l, OP_MUL, at, tessi_l_int(l, piece->step[d]));
+    return tessi_l_op(l, OP_ADD, at, tessi_lower_size(l, piece->offset[d]));
+}
+
 /* What one row (or one point) of a job comes to: the values, then the indices to store them at. */
 static void job_values(Lower *l, const Nest *nest, const Coord *coord, Eval *ev, LExprId *place)
 {
@@ -43,18 +50,75 @@ static void job_values(Lower *l, const Nest *nest, const Coord *coord, Eval *ev,
                               : tessi_lexpr_const(l->p, t, (Value){ 0 });
     }
     for (uint8_t d = 0; d < nest->n_dims; d++) {
-        LExprId index = coord[d].e;
-        if (job->piece) {
-            LExprId at = tessi_l_op(l, OP_MUL, index, tessi_l_int(l, job->piece->step[d]));
-            index = tessi_l_op(l, OP_ADD, at, tessi_lower_size(l, job->piece->offset[d]));
+        place[job->n + d] = coord[d].e;
+        if (job->piece && job->n == 1)
+            place[job->n + d] = on_lattice(l, job->piece, d, coord[d].e);
+    }
+}
+
+/* The piece of the job that gives the points of the same rows as piece i, from that column of the lattice on; job->n:
+ * none. */
+static uint32_t piece_beside(const Lower *l, const Nest *nest, uint32_t i, int64_t column)
+{
+    const Job *job = nest->user;
+    uint32_t k = 0;
+    for (; k < job->n; k++) {
+        bool beside = true;
+        for (uint8_t d = 0; d < nest->n_dims; d++) {
+            int64_t at = -1;
+            beside =
+                beside && tessi_size_is_const(l->g, job->piece[k].offset[d], &at)
+                && (d + 1 == nest->n_dims ? at == column
+                                          : job->piece[k].offset[d].v == job->piece[i].offset[d].v);
         }
-        place[job->n + d] = index;
+        if (beside)
+            break;
+    }
+    return k;
+}
+
+/* So many elements side by side, from the index on. */
+static void store_together(Lower *l, LBufferId to, const LExprId *index, uint8_t n_index,
+                           const LExprId *value, uint32_t n)
+{
+    const LBuffer b = l->p->buffers.at[to.v];
+    const LBufferId line = tessi_new_line(l, tessi_sprintf(l->arena, "%s_line", b.name), b.type, n);
+    for (uint32_t k = 0; k < n; k++) {
+        const LExprId at = tessi_l_int(l, k);
+        tessi_scope_store(l, line, &at, 1, value[k]);
+    }
+    tessi_scope_move(l, to, line, index, n_index);
+}
+
+/* Pieces of a lattice: those that give neighbours in a row are stored together. */
+static void piece_stores(Lower *l, const Nest *nest, const LExprId *place)
+{
+    const Job *job = nest->user;
+    const LBufferId to = l->buffer[job->stage[0].v];
+    const uint32_t step = (uint32_t)job->piece->step[nest->n_dims - 1];
+    const bool vectors = step > 1 && tessi_vector_elements(l, to, step) == step; /* at most 16 */
+    for (uint32_t i = 0; i < job->n; i++) {
+        LExprId index[MAX_DIMS], value[PLAN_MAX_OUTPUTS];
+        uint32_t n = 0;
+        for (uint8_t d = 0; d < nest->n_dims; d++)
+            index[d] = on_lattice(l, &job->piece[i], d, place[job->n + d]);
+        for (uint32_t k; vectors && n < step; value[n++] = place[k])
+            if ((k = piece_beside(l, nest, i, n)) == job->n)
+                break;
+        if (n < step)
+            tessi_scope_store(l, to, index, nest->n_dims, place[i]);
+        else if (piece_beside(l, nest, i, 0) == i)
+            store_together(l, to, index, nest->n_dims, value, step);
     }
 }
 
 static void job_stores(Lower *l, const Nest *nest, const LExprId *place)
 {
     const Job *job = nest->user;
+    if (job->piece && job->n > 1) {
+        piece_stores(l, nest, place);
+        return;
+    }
     for (uint32_t i = 0; i < job->n; i++) {
         const Place *at = &l->place[job->stage[i].v];
         if (!job->to_scratch) {

@@ -111,6 +111,8 @@ typedef struct PlanTraffic {
         inner_written; /* of these: of images that neither come from the caller nor go there */
     double images;
 } PlanTraffic;
+/* Pieces of the stage that a point of a kernel computes together, beside one another; 1: each has a kernel. */
+uint32_t tessi_plan_pieces_together(const Plan *p, const Stage *s);
 PlanTraffic tessi_plan_traffic(const PlanFacts *f, const Plan *p, const PlanGroup *group);
 double tessi_plan_traffic_seconds(const Machine *m, const PlanTraffic *traffic);
 /* Memory and arithmetic overlap, but not perfectly. */

@@ -562,7 +562,8 @@ KernelCost tessi_plan_kernel_cost(const PlanFacts *f, const Analysis *an, const 
     c.rows = tessi_level_outputs(&group->levels, 1);
     count_stages(&c, group->members.at, group->members.n);
     KernelCost *cost = &c.cost;
-    const double points = (double)(c.rows * c.columns);
+    const double points = (double)(c.rows * c.columns)
+                          * tessi_plan_pieces_together(p, tessi_stage(f->g, group->members.at[0]));
     cost->plain_instructions = cost->instructions / points;
     cost->operations /= points;
     cost->once /= points;

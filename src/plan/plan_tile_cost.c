@@ -3,11 +3,23 @@
 #include "plan/needs.h"
 #include "plan/plan_costs.h"
 
+uint32_t tessi_plan_pieces_together(const Plan *p, const Stage *s)
+{
+    bool alike = p->gpu && s->pieces.n;
+    for (uint32_t i = 1; i < s->pieces.n; i++)
+        for (uint8_t d = 0; d < s->n_dims; d++)
+            alike = alike && s->pieces.at[i].step[d] == s->pieces.at[0].step[d]
+                    && s->pieces.at[i].count[d].v == s->pieces.at[0].count[d].v;
+    return alike ? s->pieces.n : 1;
+}
+
 /* How many times the bytes of a stage move when it is written: pieces on a lattice are written one after the other,
  * and where they leave out elements of a row its lines come from memory and go back. */
-static double times_written(const Stage *s)
+static double times_written(const Plan *p, const Stage *s)
 {
     double times = 0;
+    if (tessi_plan_pieces_together(p, s) > 1)
+        return 1;
     VEC_FOREACH (const Piece, piece, &s->pieces) {
         double rows = 1;
         for (uint8_t d = 0; d + 1 < s->n_dims; d++)
@@ -39,7 +51,7 @@ PlanTraffic tessi_plan_traffic(const PlanFacts *f, const Plan *p, const PlanGrou
         const Stage *s = tessi_stage(f->g, *id);
         if (s->kind != STAGE_COMPUTE && s->kind != STAGE_SCAN) /* others give a few numbers */
             continue;
-        const double bytes = tessi_type_info(s->type)->bytes * times_written(s);
+        const double bytes = tessi_type_info(s->type)->bytes * times_written(p, s);
         traffic.written += bytes;
         traffic.inner_written += f->returned[id->v] ? 0 : bytes;
     }
