@@ -31,7 +31,7 @@ static int on_hold(void *user, int change)
 }
 
 /* ---- Descriptions ---------------------------------------------------------------------------- */
-/* (name, kind, type, dimensions, channel names, channel types, const, default, low, high, is_struct, is_any) */
+/* (name, kind, type, dimensions, channel names, channel types, const, default, low, high, is_struct, is_any, nodata) */
 static PyObject *number(int has, double value)
 {
     if (has)
@@ -55,12 +55,12 @@ static PyObject *channel_facts(const tess_info *info, bool names)
 static PyObject *say(const tess_info *info)
 {
     static const char *const kinds[] = { "image", "mask", "scalar", "parameter" };
-    return Py_BuildValue("(sssiNNONNNOO)", info->name, kinds[info->kind],
+    return Py_BuildValue("(sssiNNONNNOON)", info->name, kinds[info->kind],
                          tesspy_type_name(info->dtype), info->ndim, channel_facts(info, true),
                          channel_facts(info, false), info->is_const ? Py_True : Py_False,
                          number(info->has_default, info->value), number(info->has_range, info->lo),
                          number(info->has_range, info->hi), info->is_struct ? Py_True : Py_False,
-                         info->is_any ? Py_True : Py_False);
+                         info->is_any ? Py_True : Py_False, number(info->has_nodata, info->nodata));
 }
 
 typedef tess_status (*InfoOf)(const tess_program *p, size_t i, tess_info *info);
@@ -91,8 +91,8 @@ static bool is_array(const tess_info *info)
 }
 
 /* ---- Compiling --------------------------------------------------------------------------------------------------- */
-/* The constants of a dict, in memory of the caller's (names are borrowed from the dict); NULL with an exception, or
- * where there are none. */
+/* The constants of a dict, in memory of the caller's (names are borrowed from the dict; None is no name); NULL with an
+ * exception, or where there are none. */
 static tess_constant *take_constants(PyObject *dict, size_t *n)
 {
     *n = 0;
@@ -103,9 +103,9 @@ static tess_constant *take_constants(PyObject *dict, size_t *n)
     Py_ssize_t at = 0;
     PyObject *key, *value;
     while (all && PyDict_Next(dict, &at, &key, &value)) {
-        all[*n].name = PyUnicode_AsUTF8AndSize(key, NULL);
-        all[*n].value = PyFloat_AsDouble(value);
-        if (!all[(*n)++].name || PyErr_Occurred())
+        all[*n].name = key == Py_None ? NULL : PyUnicode_AsUTF8AndSize(key, NULL);
+        all[(*n)++].value = PyFloat_AsDouble(value);
+        if (PyErr_Occurred())
             break;
     }
     return all;
@@ -171,28 +171,30 @@ static bool learn_signature(ProgramObject *self)
 
 static int init(PyObject *object, PyObject *args, PyObject *named)
 {
-    static char *names[] = { "text",  "name",      "target",       "fp",      "threads", "device",
-                             "forma", "border",    "plan",         "machine", "library", "cache",
-                             "cc",    "constants", "device_bytes", "types",   NULL };
+    static char *names[] = { "text",    "name",   "target", "fp",        "threads",
+                             "device",  "forma",  "border", "plan",      "machine",
+                             "library", "cache",  "cc",     "constants", "device_bytes",
+                             "types",   "nodata", "first",  NULL };
     ProgramObject *self = (ProgramObject *)object;
     tess_options o;
     tess_options_init(&o);
     const char *text, *name;
     Py_ssize_t n;
-    int target = 0, fp = 0;
+    int target = 0, fp = 0, first = 0;
     unsigned long long device_bytes = 0;
-    PyObject *constants = Py_None, *types = Py_None;
+    PyObject *constants = Py_None, *types = Py_None, *nodata = Py_None;
     if (self->program) {
         PyErr_SetString(PyExc_RuntimeError, "this program is compiled already");
         return -1;
     }
-    if (!PyArg_ParseTupleAndKeywords(args, named, "s#s|iiiiizzzzzzOKO", names, &text, &n, &name,
+    if (!PyArg_ParseTupleAndKeywords(args, named, "s#s|iiiiizzzzzzOKOOi", names, &text, &n, &name,
                                      &target, &fp, &o.threads, &o.device, &o.forma, &o.border,
                                      &o.plan, &o.machine, &o.library, &o.cache, &o.cc, &constants,
-                                     &device_bytes, &types))
+                                     &device_bytes, &types, &nodata, &first))
         return -1;
     o.target = (tess_target)target;
     o.fp = (tess_fp)fp;
+    o.first = (tess_first)first;
     o.device_bytes = device_bytes;
     o.note = on_note;
     o.hold = on_hold;
@@ -201,10 +203,13 @@ static int init(PyObject *object, PyObject *args, PyObject *named)
     o.constants = all;
     tess_typed *typed = PyErr_Occurred() ? NULL : take_types(types, &o.n_types);
     o.types = typed;
+    tess_constant *holes = PyErr_Occurred() ? NULL : take_constants(nodata, &o.n_nodata);
+    o.nodata = holes;
     const bool ok =
         !PyErr_Occurred() && compile_text(self, text, n, name, &o) && learn_signature(self);
     free(all);
     free(typed);
+    free(holes);
     return ok ? 0 : -1;
 }
 

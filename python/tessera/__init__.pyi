@@ -34,6 +34,7 @@ class Output(NamedTuple):
     dtype: str
     ndim: int
     channels: tuple[str, ...]
+    nodata: float | None = None
 
 class Timing(NamedTuple):
     target: str
@@ -94,6 +95,8 @@ def compile(
     dialect: Literal["forma", "tessera"] | None = None,
     machine: str | PathLike[str] | None = None,
     constants: Mapping[str, float] | None = None,
+    nodata: float | Mapping[str, float] | None = None,
+    first: Literal["wait", "now"] = "wait",
     types: str | Mapping[str, str] | None = None,
     cc: str | None = None,
     cache: str | None = None,

@@ -15,6 +15,7 @@ class Program:
         library: str | None = None, cache: str | None = None, cc: str | None = None,
         constants: Mapping[str, float] | None = None, device_bytes: int = 0,
         types: list[tuple[str | None, str, int]] | None = None,
+        nodata: Mapping[str | None, float] | None = None, first: int = 0,
     ) -> None: ...
     def run(
         self, images: tuple[Any, ...], scalars: dict[str, Any] | None, outs: tuple[Any, ...] | None, stream: Any,

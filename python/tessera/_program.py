@@ -1,5 +1,6 @@
 """Compiled programs: `tessera.compile` and what it gives."""
 import collections
+import collections.abc
 import html
 import os
 import pathlib
@@ -14,6 +15,7 @@ from . import _arrays, _core, _errors
 
 _TARGETS = {"auto": 0, "c": 1, "cuda": 2, "opencl": 3, "interp": 4, "loops": 5, "vm": 6}
 _FPS = {"default": 0, "strict": 1, "fast": 2}
+_FIRSTS = {"wait": 0, "now": 1}
 _DIALECTS = {None: 0, "tessera": 0, "forma": 1, "graph": 2}
 _PRESETS = tuple(_core.presets())
 
@@ -36,8 +38,9 @@ range : tuple of float or None
 const : bool
     Whether another value compiles the program again.
 """
-Output = collections.namedtuple("Output", "name dtype ndim channels")
-Output.__doc__ = "A result of a program: its name, element type, dimensions and channels."
+Output = collections.namedtuple("Output", "name dtype ndim channels nodata", defaults=(None,))
+Output.__doc__ = """A result of a program: its name, element type, dimensions and channels, and the value that it holds
+where it is not valid (None: it is valid everywhere)."""
 Timing = collections.namedtuple("Timing", "target front_ms compile_ms run_ms copy_ms compile_cached strips")
 Timing.__doc__ = "How long the last run took, in milliseconds, and where it ran."
 
@@ -123,9 +126,33 @@ def _types(types):
     return tuple((name, *_type(word)) for name, word in dict(types).items())
 
 
+def _check_names(what, given, known):
+    for name in given or ():
+        if name is not None and name not in known:
+            has = ", ".join(f"'{n}'" for n in known) or "none"
+            raise _errors.ArgumentError(f"{what} names {name!r}, but the program has {has}")
+
+
+def _nodata(nodata):
+    """As a dict of numbers by names, None being that of all images."""
+    if nodata is None:
+        return None
+    values = dict(nodata) if isinstance(nodata, collections.abc.Mapping) else {None: nodata}
+    for name, value in values.items():
+        if name is not None and not isinstance(name, str):
+            raise _errors.ArgumentTypeError(f"nodata has the name {name!r}, but images are named by text")
+        if isinstance(value, (str, bytes)) or not hasattr(value, "__float__") or np.ndim(value):
+            raise _errors.ArgumentTypeError(
+                f"nodata is {_arrays._kind(value)}, but it is a number, or a dict of numbers"
+            )
+        values[name] = float(value)
+    return values
+
+
 def compile(
     program, *, target="auto", border=None, fp="default", plan=None, threads=0, device=0, name=None, dialect=None,
-    machine=None, constants=None, types=None, cc=None, cache=None, library=None, quiet=False,
+    machine=None, constants=None, types=None, nodata=None, first="wait", cc=None, cache=None, library=None,
+    quiet=False,
 ):
     """Compiles a program.
 
@@ -157,6 +184,13 @@ def compile(
     types : str or dict, optional
         Element types of images declared ``any``, by name, or one for all: 'uint16', or 'uint8x3' for pixels of three
         fields. Without it they are those of the arrays: each choice of types is compiled once, when it is first met.
+    nodata : float or dict, optional
+        Pixels that hold this value, in all images or in those named, are not valid: what they give is said by the
+        program, or by ``border="mirror:renormalise"``. Results hold the first where they are not valid, where their
+        type has it (`Output.nodata`).
+    first : {'wait', 'now'}
+        What the first runs do while the program is compiled: wait for it, or run at once by the strip machine, while a
+        process of its own compiles for the cache.
     quiet : bool
         Whether not to warn of what the compiler warns of.
 
@@ -190,7 +224,7 @@ def compile(
     options = dict(
         target=target, border=border, fp=fp, plan=_plan_text(plan), threads=threads, device=device,
         name=name or "program.tess", dialect=dialect, machine=machine, constants=dict(constants or {}), cc=cc,
-        cache=cache, library=library, types=_types(types),
+        cache=cache, library=library, types=_types(types), nodata=_nodata(nodata), first=first,
     )
     made = Program.__new__(Program)
     made._open(text, options)
@@ -222,7 +256,7 @@ class Program:
             text, options["name"], target, _choice("fp", options["fp"], _FPS), options["threads"], options["device"],
             _DIALECTS[options["dialect"]], options["border"], options["plan"], options["machine"],
             options["library"], options["cache"], options["cc"] or _compiler(), options["constants"] or None, 0,
-            list(options["types"]),
+            list(options["types"]), options["nodata"], _choice("first", options["first"], _FIRSTS),
         )
         inputs = self._core.inputs
         self._images = tuple(i[0] for i in inputs if i[1] in ("image", "mask"))
@@ -230,6 +264,10 @@ class Program:
         self._n_out = len(self._core.outputs)
         self._any = {i[0]: i[3] for i in inputs if i[11]}
         self._instances = {}
+        images = [i[0] for i in inputs if i[1] == "image"]
+        _check_names("nodata", options["nodata"], images)
+        _check_names("types", [t[0] for t in options["types"]], images)
+        _check_names("constants", options["constants"], [i[0] for i in inputs if i[1] in ("scalar", "parameter")])
 
     def __reduce__(self):
         return _compile_again, (self._text, self._options)
@@ -292,6 +330,8 @@ class Program:
             )
         if offset is not None or shape is not None:
             return self._part(images, out, stream, offset, shape, named)
+        if any(isinstance(image, np.ma.MaskedArray) for image in (*images, *named.values())):
+            return self._masked(images, out, stream, named)
         if not named and out is None and stream is None and len(images) == len(self._images):
             for image in images:
                 if type(image) is not np.ndarray:
@@ -348,6 +388,28 @@ class Program:
         if kind.finish:
             results = tuple(r if outs is not None and outs[i] is r else kind.finish(r) for i, r in enumerate(results))
         return results[0] if self._n_out == 1 else results
+
+    def _masked(self, images, out, stream, named):
+        """Masked arrays: what is masked holds the value that says so, and results that hold theirs are masked."""
+        arrays, numbers = self._bind(images, named)
+        nodata = self._options["nodata"] or {}
+        filled = []
+        for name, array in zip(self._images, arrays):
+            if isinstance(array, np.ma.MaskedArray):
+                if name not in nodata and None not in nodata:
+                    raise _errors.ArgumentError(
+                        f"image '{name}' is a masked array: compile the program with nodata=VALUE, which masked points "
+                        "then hold, or give its '.data'"
+                    )
+                array = array.filled(nodata.get(name, nodata.get(None)))
+            filled.append(array)
+        results = self._run(tuple(filled), out, stream, numbers, False)
+        made = []
+        for array, value in zip((results,) if self._n_out == 1 else results, (o.nodata for o in self.outputs)):
+            if value is not None and isinstance(array, np.ndarray):
+                array = np.ma.array(array, mask=np.isnan(array) if value != value else array == value, fill_value=value)
+            made.append(array)
+        return made[0] if self._n_out == 1 else tuple(made)
 
     def _part(self, images, out, stream, offset, shape, named):
         if offset is None or shape is None:
@@ -426,7 +488,7 @@ class Program:
         """tuple of Output: what it returns."""
         if self._any: # their types are known with those of the images
             return tuple(Output(o[0], "any", o[3], ()) for o in self._core.outputs)
-        return tuple(Output(o[0], o[2], o[3], o[4] if o[10] else ()) for o in self._core.outputs)
+        return tuple(Output(o[0], o[2], o[3], o[4] if o[10] else (), o[12]) for o in self._core.outputs)
 
     @property
     def scalars(self):

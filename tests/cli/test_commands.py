@@ -188,7 +188,7 @@ def test_apply(folder):
         (["sobel"], ["no file is given", "'X'"]), (["sobel,", grey], [f"'{grey}'"]), (["sobel,"], ["last comma"]),
         (["sobel,,", "sobel", grey], ["before a comma"]),
         (["sobel", folder / "no.png"], ["no.png"]), (["sobel", folder / "no*.png"], ["no file matches"]),
-        (["running_total", grey], ["1 dimension"]), (["radius=2", grey], ["radius=2"]),
+        (["gaussian_1d", "sigma=1", grey], ["1 dimension"]), (["radius=2", grey], ["radius=2"]),
         (["sobel", ",", "laplacian", f"X={grey}", grey], ["laplacian", "before it"]),
         (["box", "radius=nan", grey], ["nan"]),
     ):

@@ -204,6 +204,48 @@ def test_plans_and_options(scale, rng, tmp_path):
     assert tessera.compile(masked, constants={"K": 3}) is not None
 
 
+HOLES = """stencil mean(vector#2 float X) { return (X@[0, -1] + X + X@[0, 1]) / 3; }
+parameter M, N;
+vector#2 float a[M, N];
+return mean(a);
+"""
+
+
+def test_points_without_data():
+    a = np.array([[3, -9, 6, 9]], np.float32)
+    infected = tessera.compile(HOLES, nodata=-9)
+    assert infected.outputs[0].nodata == -9 and infected(a).tolist() == [[-9, -9, -9, 8]]
+    p = tessera.compile(HOLES, nodata={"a": -9.0}, border="clamp:renormalise")
+    assert p(a).tolist() == [[3, 4.5, 7.5, 8]] and pickle.loads(pickle.dumps(p))(a).tolist() == p(a).tolist()
+    nan = tessera.compile(HOLES, nodata=np.nan)(np.where(a < 0, np.nan, a))
+    assert np.isnan(nan[0, :3]).all() and nan[0, 3] == 8
+    masked = infected(np.ma.masked_equal(a, -9))
+    assert masked.mask.tolist() == [[True, True, True, False]] and masked[0, 3] == 8 and masked.fill_value == -9
+    every = tessera.compile("vector#2 any a; return a + 0;", nodata=7)
+    assert every(np.ma.masked_equal(np.uint8([[1, 7]]), 7)).mask.tolist() == [[False, True]]
+    with pytest.raises(tessera.ArgumentError, match="is a masked array: compile the program with nodata"):
+        tessera.compile(HOLES)(np.ma.masked_equal(a, -9))
+
+
+@pytest.mark.parametrize(
+    "wrong, word",
+    [
+        ({"nodata": "x"}, "a str"), ({"nodata": {"b": 1}}, "names 'b'"), ({"nodata": [1, 2]}, "a list"),
+        ({"nodata": {1: 2.0}}, "named by text"), ({"first": "later"}, "'wait', 'now'"),
+        ({"constants": {"zzz": 1}}, "names 'zzz'"), ({"types": {"zzz": "uint8"}}, "names 'zzz'"),
+    ],
+)
+def test_wrong_options(wrong, word):
+    with pytest.raises(tessera.ArgumentError, match=word):
+        tessera.compile(HOLES, **wrong)
+
+
+def test_first_runs_do_not_wait(tmp_path, rng):
+    a = rng.random((20, 30), np.float32)
+    p = tessera.compile(HOLES, first="now", cache=str(tmp_path))
+    assert (p(a) == tessera.compile(HOLES)(a)).all()
+
+
 def test_pickles_and_copies(scale, rng):
     a = rng.random((4, 4), np.float32)
     p = tessera.compile(SCALE.replace(":mirror", ""), border="wrap")

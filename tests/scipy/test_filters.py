@@ -562,8 +562,8 @@ CASES = [
     ("distance_steps(B > 80)", 0, ndimage.distance_transform_cdt(BYTES > 80, "taxicab")),
 ]
 INPUTS = {
-    "X": PHOTO, "S": SMOOTH, "T": MOVED, "R": LEFT, "B": BYTES, "C": COLOUR, "K": TINTED, "psf": PSF, "table": TABLE, "W": WEIGHT,
-    "F": FOOTPRINT, "V": VOLUME, "L": LINE,
+    "X": PHOTO, "S": SMOOTH, "T": MOVED, "R": LEFT, "B": BYTES, "C": COLOUR, "K": TINTED, "psf": PSF, "table": TABLE,
+    "W": WEIGHT, "F": FOOTPRINT, "V": VOLUME, "L": LINE,
 }
 
 
