@@ -111,7 +111,7 @@ static VectorUse *vector_use(Lower *l, VectorUses *uses, LExprId load, LExprId x
 {
     const LExpr *e = tessi_lexpr(l->p, load);
     VEC_FOREACH (VectorUse, u, uses) {
-        if (same_image(l, u->buffer, e->buffer) && u->first == first
+        if (same_image(l, u->buffer, e->buffer) && u->x.v == x.v && u->first == first
             && tessi_same_row(l, some_load(u), load))
             return u;
     }
@@ -171,24 +171,50 @@ static int64_t shared_columns(const Lower *l, LBufferId id)
     return 0;
 }
 
+/* Where a load stands in a row of an image: so many columns from x, or from a multiple of it where samples are read. */
+typedef struct Column {
+    LExprId x;
+    int64_t c;
+    uint32_t step;
+} Column;
+
+static int64_t times(int64_t end, uint32_t step)
+{
+    int64_t product;
+    return tessi_mul_i64(end, step, &product) ? product : end;
+}
+
+static bool find_column(Lower *l, LExprId index, const TileColumns *at, Column *out)
+{
+    enum { MOST_STEP = 4 };
+    for (uint32_t step = 1; step <= MOST_STEP; step++) {
+        *out = (Column){ tessi_l_op(l, OP_MUL, at->x, tessi_l_int(l, step)), 0, step };
+        if (tessi_column_of(l, index, out->x, times(at->from, step), times(at->to, step), &out->c))
+            return true;
+    }
+    return false;
+}
+
 /* Notes the vector that a load is part of, if there are some. */
 static void note_load(Lower *l, LExprId load, const TileColumns *at, VectorUses *uses)
 {
-    const LExpr *e = tessi_lexpr(l->p, load);
-    if (e->kind != LEXPR_LOAD || !e->n_args)
+    const LExpr e = *tessi_lexpr(l->p, load);
+    if (e.kind != LEXPR_LOAD || !e.n_args)
         return;
-    const bool shared = l->p->buffers.at[e->buffer.v].kind == LBUF_LOCAL;
-    const LExprId x = shared ? at->shared_x : at->x;
-    int64_t c, from = shared ? INT64_MIN : at->from, to = shared ? INT64_MAX : at->to;
-    if (!x.v || !tessi_column_of(l, e->arg[e->n_args - 1], x, from, to, &c))
+    const LExprId index = e.arg[e.n_args - 1];
+    const bool shared = l->p->buffers.at[e.buffer.v].kind == LBUF_LOCAL;
+    Column found = { .x = at->shared_x, .step = 1 };
+    if (shared ? !found.x.v || !tessi_column_of(l, index, found.x, INT64_MIN, INT64_MAX, &found.c)
+               : !at->x.v || !find_column(l, index, at, &found))
         return;
     const uint32_t width =
-        elements_at_once(l, e->buffer, shared ? at->shared_aligned : at->aligned);
-    const int64_t element = c * tessi_loop_channels(l->p, e->buffer) + channel_of(l, e->buffer);
+        elements_at_once(l, e.buffer, shared ? at->shared_aligned : at->aligned * found.step);
+    const int64_t element = found.c * tessi_loop_channels(l->p, e.buffer) + channel_of(l, e.buffer);
     const int64_t k = tessi_floormod(element, width);
-    if (width < 2 || (shared && at->shared_last + c - k + width > shared_columns(l, e->buffer)))
+    if (width < 2
+        || (shared && at->shared_last + found.c - k + width > shared_columns(l, e.buffer)))
         return;
-    VectorUse *u = vector_use(l, uses, load, x, element - k, width);
+    VectorUse *u = vector_use(l, uses, load, found.x, element - k, width);
     u->load[k] = load;
     u->n_found++;
 }

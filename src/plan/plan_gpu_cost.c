@@ -10,6 +10,11 @@ typedef struct Rules {
     double instructions[2]; /* for one row, for one column */
 } Rules;
 
+/* From a point of a thread to the next of its row or column; none yet: 0. */
+typedef struct Steps {
+    int64_t of[2]; /* rows, columns */
+} Steps;
+
 typedef struct Counter {
     const PlanFacts *f;
     const Analysis *an;
@@ -23,6 +28,7 @@ typedef struct Counter {
     Needs needs;
     OffsetSet *places; /* parallel to needs.at, as the next two are */
     Rules *rules;      /* of the reads of it */
+    Steps *steps;      /* of its points, from one point of a thread to the next */
     bool *uniform; /* read at the same places by all threads, as masks are that come with a run */
     bool given;    /* something is uniform: coefficients, which threads load one by one */
     bool *counted; /* by StageId: its bytes are; NULL = none */
@@ -81,16 +87,16 @@ static bool straight_line(const Counter *c)
 
 /* Elements of 16 bytes or less that a thread moves at once, of a row of so many columns; channels of pixels side by
  * side. */
-static int64_t elements_at_once(const Counter *c, StageId id)
+static int64_t elements_at_once(const Counter *c, StageId id, int64_t columns)
 {
     const Stage *s = tessi_stage(c->f->g, id);
     int64_t n = 16 / tessi_type_info(s->type)->bytes;
     const bool apart = tessi_need_is_apart(c->f, id) && !is_shared(c, id);
     if (!apart)
-        return n < c->columns ? n : c->columns;
+        return n < columns ? n : columns;
     if (c->f->channels[id.v] == 1 || s->n_dims < 2 || s->type == TYPE_BOOL || !straight_line(c))
         return 1;
-    while (n > 1 && c->columns * c->f->channels[id.v] % n)
+    while (n > 1 && columns * c->f->channels[id.v] % n)
         n /= 2;
     return n;
 }
@@ -113,15 +119,16 @@ static double pixel_loads(const Counter *c, uint32_t at, double *apart)
 {
     const StageId id = c->needs.at.at[at].stage;
     const OffsetSet *s = &c->places[at];
-    const int64_t width = elements_at_once(c, id);
+    const int64_t columns = c->columns * c->steps[at].of[1];
+    const int64_t width = elements_at_once(c, id, columns);
     const double alone = s->at.n, used = (double)channels_in_use(c, id, false);
     OffsetSet groups = { 0 };
     *apart = 0;
     VEC_FOREACH (const Offset, o, &s->at)
         tessi_plan_add_offset(c->scratch, &groups,
-                              (Offset){ o->dy, tessi_floordiv(o->dx, c->columns) });
+                              (Offset){ o->dy, tessi_floordiv(o->dx, columns) });
     const double vectors =
-        groups.at.n * (double)(c->f->channels[id.v] * c->columns) / (double)width / used;
+        groups.at.n * (double)(c->f->channels[id.v] * columns) / (double)width / used;
     const double inside = width > 1 && vectors < alone ? vectors : alone;
     *apart = alone - inside;
     return s->loose + inside;
@@ -135,8 +142,9 @@ static double load_instructions(const Counter *c, uint32_t at, double *apart)
     const OffsetSet *s = &c->places[at];
     if (tessi_need_is_apart(c->f, id) && !is_shared(c, id))
         return pixel_loads(c, at, apart);
-    const int64_t width = elements_at_once(c, id);
-    int64_t shift = c->shift;
+    const int64_t columns = c->columns * c->steps[at].of[1];
+    const int64_t width = elements_at_once(c, id, columns);
+    int64_t shift = c->shift * c->steps[at].of[1];
     if (is_shared(c, id))
         shift -= c->regions->at[id.v].lo[tessi_stage(c->f->g, id)->n_dims - 1];
     OffsetSet vectors = { 0 };
@@ -144,7 +152,7 @@ static double load_instructions(const Counter *c, uint32_t at, double *apart)
     VEC_FOREACH (const Offset, o, &s->at) {
         const int64_t k = tessi_floordiv(o->dx + shift, width);
         tessi_plan_add_offset(c->scratch, &vectors, (Offset){ o->dy, k });
-        in_tile += o->dx >= 0 && o->dx < c->columns;
+        in_tile += o->dx >= 0 && o->dx < columns;
     }
     const double inside = vectors.at.n + vectors.loose;
     *apart = s->at.n - in_tile + in_tile / (double)width - inside;
@@ -201,6 +209,28 @@ static bool spread_window(const Counter *c, const PlanRead *r, const OffsetSet *
     return true;
 }
 
+/* The place of a read that stands, in the last two dimensions, at steps[] times the point and a constant; false of
+ * others. */
+static bool is_sampled(const Graph *g, const PlanRead *r, Offset *o, int64_t steps[2])
+{
+    if (!r->access.v || r->dynamic)
+        return false;
+    const Access *a = tessi_access(g, r->access);
+    for (int d = 0; d < a->n_dims; d++) {
+        const AccessDim *dim = &a->dim[d];
+        int64_t add;
+        const int k = d - a->n_dims + 2;
+        if (dim->absolute || dim->src != d || dim->n_terms || dim->scale < 1
+            || !tessi_size_is_const(g, dim->add, &add) || (k < 0 && (dim->scale != 1 || add)))
+            return false;
+        if (k >= 0) {
+            *(k ? &o->dx : &o->dy) = add;
+            steps[k] = dim->scale;
+        }
+    }
+    return a->n_dims >= 2;
+}
+
 /* Notes by which rules the producer of a read is answered; reads in window loops are answered each time. */
 static void note_rules(Counter *c, uint32_t reader, const NeedRead *need)
 {
@@ -209,7 +239,9 @@ static void note_rules(Counter *c, uint32_t reader, const NeedRead *need)
     if (!r->access.v || r->dynamic || c->uniform[need->of])
         return;
     const Access *access = tessi_access(c->f->g, r->access);
-    if (!tessi_plan_read_offset(c->f->g, r, &o) && !written_out(c, r)) {
+    int64_t by[2];
+    const bool sampled = straight_line(c) && is_sampled(c->f->g, r, &o, by);
+    if (!sampled && !tessi_plan_read_offset(c->f->g, r, &o) && !written_out(c, r)) {
         const double n = (c->places[reader].at.n + c->places[reader].loose) * r->times;
         for (int d = 0; d < access->n_dims && !r->same_point; d++)
             c->cost.rule_instructions +=
@@ -244,7 +276,7 @@ static void count_rules(Counter *c, uint32_t i)
 {
     const Need *need = &c->needs.at.at[i];
     const OffsetSet *s = &c->places[i];
-    const int64_t tile[2] = { c->rows, c->columns };
+    const int64_t tile[2] = { c->rows * c->steps[i].of[0], c->columns * c->steps[i].of[1] };
     int64_t lo[2] = { 0, 0 }, hi[2] = { 0, 0 };
     VEC_FOREACH (const Offset, o, &s->at) {
         const int64_t at[2] = { o->dy, o->dx };
@@ -270,10 +302,39 @@ bool tessi_gpu_is_uniform(const Graph *g, const PlanRead *r)
     return r->access.v && tessi_access_is_fixed(tessi_access(g, r->access));
 }
 
-static void spread(const Counter *c, const NeedRead *need, const OffsetSet *from)
+/* The points at which stage `of` is read by stage `reader` stand so many steps of those of its apart; false where it is
+ * read otherwise too. */
+static bool have_steps(const Counter *c, uint32_t reader, uint32_t of, const int64_t *by)
+{
+    bool same = true;
+    for (int k = 0; k < 2; k++) {
+        int64_t *step = &c->steps[of].of[k];
+        const int64_t wanted = c->steps[reader].of[k] * by[k];
+        same = same && (!*step || *step == wanted);
+        *step = *step ? *step : wanted;
+    }
+    return same;
+}
+
+static void spread(const Counter *c, const NeedRead *need, uint32_t reader)
 {
     const PlanRead *r = need->read;
+    const OffsetSet *from = &c->places[reader];
     OffsetSet *to = &c->places[need->of];
+    Offset o;
+    int64_t by[2] = { 1, 1 };
+    const bool sampled = straight_line(c) && is_sampled(c->f->g, r, &o, by);
+    if (!have_steps(c, reader, need->of, by)) {
+        to->loose += (from->at.n + from->loose) * r->times;
+        return;
+    }
+    if (sampled && by[0] * by[1] > 1) {
+        to->loose += from->loose;
+        VEC_FOREACH (const Offset, at, &from->at)
+            tessi_plan_add_offset(c->scratch, to,
+                                  (Offset){ at->dy * by[0] + o.dy, at->dx * by[1] + o.dx });
+        return;
+    }
     if (straight_line(c)
         && tessi_gpu_is_uniform(c->f->g, r)) { /* once for all points of a thread */
         to->loose += r->times;
@@ -302,12 +363,15 @@ static void count_loads(Counter *c, uint32_t i, Sums *sum)
     const Need *need = &c->needs.at.at[i];
     sum->loads += together;
     c->cost.rule_instructions += apart;
-    const int64_t columns = c->uniform[i] ? 1 : c->columns; /* one line answers a warp */
+    /* one line answers a warp */
+    const int64_t step_of_points = c->steps[i].of[1] ? c->steps[i].of[1] : 1;
+    const int64_t columns = c->uniform[i] ? 1 : c->columns * step_of_points;
     const bool pixels = tessi_need_is_apart(c->f, id) && !is_shared(c, id);
     const double step = pixels ? c->f->pixel[id.v] : size;
-    const double lines = need->load == NEED_DENSE || c->uniform[i] || pixels ? 1
-                         : need->load == NEED_STRIDED                        ? c->m->strided_lines
-                                                                             : c->m->gathered_lines;
+    const bool near = need->load == NEED_DENSE || step_of_points > 1;
+    const double lines = near || c->uniform[i] || pixels ? 1
+                         : need->load == NEED_STRIDED    ? c->m->strided_lines
+                                                         : c->m->gathered_lines;
     c->cost.cache_seconds += lines * tessi_gpu_cache_seconds(c->m, together, step, columns);
     c->cost.rule_cache_seconds +=
         lines * tessi_gpu_cache_seconds(c->m, together + apart, step, columns);
@@ -329,7 +393,7 @@ static void count_stores_apart(Counter *c, StageId id)
 {
     const Machine *m = c->m;
     const double points = (double)(c->rows * c->columns);
-    const int64_t width = elements_at_once(c, id);
+    const int64_t width = elements_at_once(c, id, c->columns);
     if (width > 1 && channels_in_use(c, id, true) == c->f->channels[id.v]) {
         c->cost.instructions += points / (double)width;
         return;
@@ -373,7 +437,7 @@ static void count_work(Counter *c, uint32_t i, Sums *sum)
     if (tessi_stage(c->f->g, id)->kind == STAGE_HISTOGRAM)
         c->cost.cache_seconds += n * count_seconds(c, id);
     NEED_FOREACH (r, &c->needs, need) {
-        spread(c, r, &c->places[i]);
+        spread(c, r, i);
         note_rules(c, i, r);
     }
 }
@@ -472,11 +536,13 @@ static void count_stages(Counter *c, const StageId *stage, uint32_t n)
     tessi_needs(c->f, a, c->p, stage, n, &c->needs);
     c->places = ARENA_NEW_ARRAY(a, OffsetSet, c->needs.at.n);
     c->rules = ARENA_NEW_ARRAY(a, Rules, c->needs.at.n);
+    c->steps = ARENA_NEW_ARRAY(a, Steps, c->needs.at.n);
     c->uniform = ARENA_NEW_ARRAY(a, bool, c->needs.at.n);
     for (uint32_t i = 0; i < c->needs.at.n; i++) {
         const Need *need = &c->needs.at.at[i];
         if (!need->root)
             continue;
+        c->steps[i] = (Steps){ { 1, 1 } };
         c->cost.windows = c->cost.windows || (c->f->has_window[need->stage.v] && straight_line(c));
         for (int64_t y = 0; y < c->rows; y++)
             for (int64_t x = 0; x < c->columns; x++)
