@@ -48,7 +48,7 @@ static void look_at_all(Sight *s, const char *pattern)
 
 static void look_at_word(Sight *s, const char *word)
 {
-    const char *value = cli_word_value(word);
+    const char *value = tess_image_file(cli_word_value(word));
     struct stat st;
     char *pattern = stat(value, &st) == 0 ? NULL : cli_with_name(value, "*");
     if (pattern)

@@ -26,7 +26,8 @@ void cli_size_text(double bytes, char text[32])
 static bool is_file(const char *path, off_t *size)
 {
     struct stat st;
-    const bool ok = strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode);
+    const bool ok =
+        strcmp(path, "-") != 0 && stat(tess_image_file(path), &st) == 0 && S_ISREG(st.st_mode);
     *size = ok ? st.st_size : 0;
     return ok;
 }

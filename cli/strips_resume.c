@@ -49,7 +49,7 @@ static uint64_t mix_file(uint64_t hash, const char *path)
 {
     struct stat st;
     hash = mix(hash, path);
-    if (stat(path, &st) != 0)
+    if (stat(tess_image_file(path), &st) != 0)
         return hash;
     hash = mix_number(mix_number(hash, st.st_size), st.st_mtim.tv_sec);
     return mix_number(hash, st.st_mtim.tv_nsec);

@@ -96,10 +96,11 @@ set(TESSERA_SOURCES
     src/rt/cuda_load.c src/rt/device.c src/rt/detached.c
     src/rt/device_describe.c src/rt/digest.c src/rt/env.c src/rt/file.c
     src/rt/image.c src/rt/image_colour.c src/rt/image_convert.c src/rt/image_decode.c src/rt/image_file.c
-    src/rt/image_jpeg.c
+    src/rt/image_gdal.c src/rt/image_jpeg.c
     src/rt/image_jxl.c
     src/rt/image_meta.c src/rt/image_npy.c src/rt/image_pfm.c src/rt/image_png.c src/rt/image_pnm.c
-    src/rt/image_pseudo.c src/rt/image_rows.c src/rt/image_stack.c src/rt/image_text.c src/rt/image_tiff.c
+    src/rt/image_pseudo.c src/rt/image_raw.c src/rt/image_rows.c src/rt/image_stack.c src/rt/image_text.c
+    src/rt/image_tiff.c
     src/rt/image_tiff_meta.c src/rt/image_tiff_tiles.c
     src/rt/image_turn.c src/rt/image_webp.c src/rt/input.c src/rt/kernel.c src/rt/library.c src/rt/machine_detect.c
     src/rt/machine_lines.c

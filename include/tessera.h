@@ -588,6 +588,10 @@ TESS_API void tess_image_request_init(tess_image_request *request);
 TESS_API tess_status tess_image_load(const char *path, const tess_info *want,
                                      tess_image_request *request, DLTensor **tensor, char *error,
                                      size_t error_size);
+/* The file that a name of an image speaks of: `raw:480x640:uint16:FILE` (rows, columns, the type of the elements, that
+ * of the program's image where none is said, with be behind it for the high byte first and +512 for a head of so many
+ * bytes) and `gdal:FILE` (read by GDAL, where libgdal is installed) say how it is read. Borrowed from `name`. */
+TESS_API const char *tess_image_file(const char *name);
 /* An element as text, with as many digits as it takes to read the same value again. */
 TESS_API tess_status tess_element_text(DLDataType type, const void *element, char *text,
                                        size_t size);

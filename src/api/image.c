@@ -119,6 +119,11 @@ static tess_status read_image(const char *path, const RtRecord *record, RtReques
     return ok ? give(&image, tensor, error, error_size) : say(&f, error, error_size);
 }
 
+const char *tess_image_file(const char *name)
+{
+    return name ? tessi_image_file(name) : NULL;
+}
+
 tess_status tess_image_read(const char *path, const tess_info *want, DLTensor **tensor, char *error,
                             size_t error_size)
 {

@@ -65,7 +65,8 @@ typedef struct RtRequest {
     const RtRecord *record;
     bool
         turn; /* the orientation that the file tells is applied to the pixels, and reset in *meta */
-    RtMeta *meta; /* what the file says besides, owned by the caller; NULL: not wanted */
+    RtMeta *meta;      /* what the file says besides, owned by the caller; NULL: not wanted */
+    const char *named; /* set by tessi_image_read: the name, of decoders that it tells something */
     const struct RowTaker
         *taker; /* who takes the rows one by one (stream.h); NULL: an image is made */
     /* Filled in, also when the file is refused for them: */
@@ -81,6 +82,8 @@ RtRequest tessi_request_as_stored(void);
  * twice; what is needed is compared with the machine's memory before. *image is owned by the caller,
  * and empty after a failure. Reads PNG, JPEG, TIFF, PNM (P1..P7), PFM and NPY. */
 bool tessi_image_read(const char *path, RtRequest *want, RtImage *image, Failure *f);
+/* The file that a name speaks of: `raw:480x640:uint8:FILE` and `gdal:FILE` say how it is read. */
+const char *tessi_image_file(const char *name);
 /* The same on bytes in memory; `f->text` says what is wrong without naming a file. */
 bool tessi_image_decode(const uint8_t *bytes, size_t n, RtRequest *want, RtImage *image,
                         Failure *f);

@@ -116,6 +116,19 @@ bool tessi_decode_tiff(ImageDecode *d, Failure *f);
 bool tessi_decode_webp(ImageDecode *d, Failure *f);
 bool tessi_decode_jxl(ImageDecode *d, Failure *f);
 bool tessi_decode_text(ImageDecode *d, Failure *f); /* of numbers */
+bool tessi_decode_raw(ImageDecode *d, Failure *f);
+bool tessi_decode_gdal(ImageDecode *d,
+                       Failure *f); /* finds no input: d->want->named is what GDAL is told */
+/* image_npy.c: an array of elements that begins here, as NPY and raw files have it. */
+bool tessi_decode_elements(ImageDecode *d, ScalarType t, bool swap, int ndim, const int64_t *shape,
+                           Failure *f);
+/* image_raw.c, image_gdal.c: names that say how a file is read, and the file behind them; NULL: they say it wrongly */
+bool tessi_image_is_raw(const char *name);
+const char *tessi_raw_file(const char *name);
+bool tessi_raw_fail_name(const char *name, Failure *f);
+bool tessi_image_is_gdal(const char *name);
+const char *tessi_gdal_file(const char *name);
+bool tessi_gdal_has_suffix(const char *path); /* one of GDAL's, and none of ours */
 /* Whether a file that begins with these bytes may be one. */
 bool tessi_is_text_of_numbers(const uint8_t *bytes, size_t n);
 
@@ -159,6 +172,7 @@ bool tessi_encode_csv(ImageRows *rows, RtOutput *out, Failure *f);
 bool tessi_encode_txt(ImageRows *rows, RtOutput *out, Failure *f);
 bool tessi_encode_pfm(ImageRows *rows, RtOutput *out, Failure *f);
 bool tessi_encode_npy(ImageRows *rows, RtOutput *out, Failure *f);
+bool tessi_encode_raw(ImageRows *rows, RtOutput *out, Failure *f);
 bool tessi_encode_png(ImageRows *rows, RtOutput *out, Failure *f);
 bool tessi_encode_jpeg(ImageRows *rows, RtOutput *out, Failure *f);
 bool tessi_encode_tiff(ImageRows *rows, RtOutput *out, Failure *f);

@@ -16,6 +16,7 @@ enum { PATH_SHOWN = 160, LONGEST_SIGNATURE = 8, TEXT_BEGIN = 512 };
 
 const ImageFormat tessi_image_formats[] = {
     { "NPY", ".npy", "", "", "", true, false, "", 0, tessi_encode_npy, true, true },
+    { "raw", ".raw .bin", "", "", "", true, false, "", 0, tessi_encode_raw, true, true },
     { "PNG", ".png", "u8 u16", "1234", "1 8 16", false, false, "icc exif xmp resolution", 0,
       tessi_encode_png, true, false },
     { "JPEG", ".jpg .jpeg", "u8", "13", "8", false, false, "icc exif xmp resolution", 65000,
@@ -209,17 +210,66 @@ bool tessi_image_decode(const uint8_t *bytes, size_t n, RtRequest *want, RtImage
     return decode(&in, want, image, f);
 }
 
+const char *tessi_image_file(const char *name)
+{
+    const char *file = tessi_image_is_raw(name)    ? tessi_raw_file(name)
+                       : tessi_image_is_gdal(name) ? tessi_gdal_file(name)
+                                                   : name;
+    return file ? file : name;
+}
+
+/* By the decoder that the name asks for, whatever is in the file. */
+static bool read_named(const char *name, ImageDecoder decoder, const char *format, RtInput *in,
+                       RtRequest *want, RtImage *image, Failure *f)
+{
+    want->named = name;
+    want->format_found = format;
+    want->packed_found[0] = 0;
+    return run_decoder(decoder, in, want, image, f);
+}
+
+/* GDAL opens what it knows by itself, folders too. */
+static bool read_by_gdal(const char *name, RtRequest *want, RtImage *image, Failure *f)
+{
+    RtInput none;
+    tessi_input_memory(NULL, 0, &none);
+    return read_named(name, tessi_decode_gdal, "GDAL", &none, want, image, f)
+           || fail_on(f, "read", name);
+}
+
 bool tessi_image_read(const char *path, RtRequest *want, RtImage *image, Failure *f)
 {
+    const bool raw = tessi_image_is_raw(path);
     *image = (RtImage){ 0 };
     if (want->meta)
         *want->meta = (RtMeta){ 0 };
     want->pages_found = want->channels_found = 0;
+    if (tessi_image_is_gdal(path))
+        return read_by_gdal(tessi_gdal_file(path), want, image, f);
+    if (raw && !tessi_raw_file(path))
+        return tessi_raw_fail_name(path, f);
     RtInput in;
-    if (!tessi_input_open(path, &in, f))
-        return false;
     Failure why = { 0 };
-    bool ok = decode(&in, want, image, &why);
+    if (!tessi_input_open(tessi_image_file(path), &in, &why)) {
+        if (tessi_gdal_has_suffix(path) && tessi_dir_exists(path))
+            return read_by_gdal(path, want, image, f);
+        if (f)
+            *f = why;
+        return false;
+    }
+    bool ok = raw ? read_named(path, tessi_decode_raw, "raw", &in, want, image, &why)
+                  : decode(&in, want, image, &why);
+    const ImageFormat *format = tessi_image_format_of(path);
+    if (!ok && !in.error && !raw && !*want->format_found && format && !format->types[0]
+        && format->encode == tessi_encode_raw) {
+        tessi_input_close(&in);
+        return tessi_raw_fail_name(path, f);
+    }
+    const bool unknown = !ok && !in.error && !raw && tessi_gdal_has_suffix(path);
+    if (unknown && (!*want->format_found || why.status == TESS_ERROR_UNSUPPORTED)) {
+        tessi_input_close(&in);
+        return read_by_gdal(path, want, image, f);
+    }
     if (in.error) {
         tessi_image_dispose(image);
         if (want->meta)

@@ -456,16 +456,8 @@ static bool decode_structured(ImageDecode *d, Header *h, Failure *f)
 
 /* ---- Reading ---- */
 
-static bool decode_plain(ImageDecode *d, Header *h, Failure *f)
+static bool decode_elements(ImageDecode *d, Header *h, ScalarType t, bool swap, Failure *f)
 {
-    ScalarType t;
-    bool swap;
-    if (!type_of(h->descr, &t, &swap))
-        return tessi_failf(
-            f, TESS_ERROR_UNSUPPORTED,
-            "its elements are of NumPy type '%s'; images have bool, int8 to int64, uint8 to "
-            "uint64 or float16 to float64",
-            h->descr);
     const size_t bytes = tessi_type_info(t)->bytes;
     if (!check_shape(d->in, h, bytes, f) || !choose_page(d, h, bytes, f))
         return false;
@@ -485,6 +477,27 @@ static bool decode_plain(ImageDecode *d, Header *h, Failure *f)
             return false;
     }
     return true;
+}
+
+static bool decode_plain(ImageDecode *d, Header *h, Failure *f)
+{
+    ScalarType t;
+    bool swap;
+    if (!type_of(h->descr, &t, &swap))
+        return tessi_failf(
+            f, TESS_ERROR_UNSUPPORTED,
+            "its elements are of NumPy type '%s'; images have bool, int8 to int64, uint8 to "
+            "uint64 or float16 to float64",
+            h->descr);
+    return decode_elements(d, h, t, swap, f);
+}
+
+bool tessi_decode_elements(ImageDecode *d, ScalarType t, bool swap, int ndim, const int64_t *shape,
+                           Failure *f)
+{
+    Header h = { .ndim = ndim };
+    memcpy(h.shape, shape, (size_t)ndim * sizeof *shape);
+    return decode_elements(d, &h, t, swap, f);
 }
 
 /* Whether another array begins here. */
