@@ -350,6 +350,12 @@ typedef struct Sums {
     double places, loads, bytes, sorted;
 } Sums;
 
+/* Words of an element in registers: tiles compute small ones one by one. */
+static double words_of(const Counter *c, double bytes)
+{
+    return c->regions && bytes < 4 ? 1 : bytes / 4;
+}
+
 /* What is found in memory. */
 static void count_loads(Counter *c, uint32_t i, Sums *sum)
 {
@@ -358,7 +364,7 @@ static void count_loads(Counter *c, uint32_t i, Sums *sum)
     const double size = tessi_type_info(tessi_stage(c->f->g, id)->type)->bytes;
     double apart;
     c->cost.narrow = c->cost.narrow || size < 4;
-    c->words += size / 4;
+    c->words += words_of(c, size);
     const double together = load_instructions(c, i, &apart);
     const Need *need = &c->needs.at.at[i];
     sum->loads += together;
@@ -376,7 +382,7 @@ static void count_loads(Counter *c, uint32_t i, Sums *sum)
     c->cost.rule_cache_seconds +=
         lines * tessi_gpu_cache_seconds(c->m, together + apart, step, columns);
     sum->places +=
-        (c->uniform[i] ? 1 : n) * size / 4
+        (c->uniform[i] ? 1 : n) * words_of(c, size)
         + (size < 4 ? c->m->narrow_registers * (double)c->columns : 0); /* packed, and in use */
     if (size < 4 && c->group->packed) /* pairs, and those between them */
         c->cost.instructions += c->m->narrow_slots * n;
@@ -430,6 +436,13 @@ static void count_work(Counter *c, uint32_t i, Sums *sum)
     c->cost.operations += n * operations;
     c->cost.once += (double)(c->rows * c->columns) * operations;
     c->cost.nodes += n * (double)(c->f->nodes[id.v] + 2 * c->f->window_points[id.v]);
+    const double size = tessi_type_info(tessi_stage(c->f->g, id)->type)->bytes;
+    const bool waits = size < 4 || c->an->cost[id.v].ops[OPC_DIV] > 0;
+    if (!need->root && c->regions && waits && n > (double)(c->rows * c->columns)) {
+        /* of tiles: compilers leave divisions, which have branches, and small elements where they are written */
+        c->words += words_of(c, size);
+        sum->places += n * words_of(c, size);
+    }
     if (need->root && !is_shared(c, id))
         sum->bytes += tessi_type_info(tessi_stage(c->f->g, id)->type)->bytes;
     if (need->root && !is_shared(c, id) && tessi_need_is_apart(c->f, id))

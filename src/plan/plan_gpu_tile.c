@@ -55,28 +55,41 @@ static uint8_t columns_of(const PlanFacts *f, const StageList *stages)
     return (uint8_t)tessi_plan_vector_columns(f, stages);
 }
 
+/* Part i with each number of rows; false where it can be computed with none. */
+static bool count_part(Search *s, uint32_t i)
+{
+    const StageList list = tessi_plan_part(s->group, i);
+    bool any = false;
+    for (uint8_t rows = 1; rows <= MOST_ROWS; rows++) {
+        bool wanted = i == s->group->passes.n && rows >= 4;
+        for (size_t k = 0; k < N_PASS_ROWS; k++)
+            wanted = wanted || rows == pass_rows[k];
+        if (!wanted || (s->columns[i] == 1 && rows > 1))
+            continue;
+        const uint8_t outputs[2] = { s->columns[i], rows };
+        KernelCost *cost = &s->cost[i][rows];
+        *cost =
+            tessi_plan_part_cost(s->f, s->an, s->m, s->p, s->group, s->regions, i, outputs, NULL);
+        cost->feasible =
+            cost->registers <= s->m->registers_a_thread && outputs[0] * rows <= s->f->most_points;
+        VEC_FOREACH (const StageId, id, &list)
+            cost->feasible =
+                cost->feasible
+                && s->f->window_points[id->v] * s->columns[i] * rows <= PLAN_MAX_WRITTEN_OUT;
+        any = any || (cost->feasible && rows > 1);
+    }
+    return any;
+}
+
+/* Of small elements fewer columns, where a thread has no registers for those of a vector. */
 static void count_parts(Search *s)
 {
+    enum { LEAST_COLUMNS = 4 };
     for (uint32_t i = 0; i < s->n_parts; i++) {
         const StageList list = tessi_plan_part(s->group, i);
         s->columns[i] = columns_of(s->f, &list);
-        for (uint8_t rows = 1; rows <= MOST_ROWS; rows++) {
-            bool wanted = i == s->group->passes.n && rows >= 4;
-            for (size_t k = 0; k < N_PASS_ROWS; k++)
-                wanted = wanted || rows == pass_rows[k];
-            if (!wanted || (s->columns[i] == 1 && rows > 1))
-                continue;
-            const uint8_t outputs[2] = { s->columns[i], rows };
-            KernelCost *cost = &s->cost[i][rows];
-            *cost = tessi_plan_part_cost(s->f, s->an, s->m, s->p, s->group, s->regions, i, outputs,
-                                         NULL);
-            cost->feasible = cost->registers <= s->m->registers_a_thread
-                             && outputs[0] * rows <= s->f->most_points;
-            VEC_FOREACH (const StageId, id, &list)
-                cost->feasible =
-                    cost->feasible
-                    && s->f->window_points[id->v] * s->columns[i] * rows <= PLAN_MAX_WRITTEN_OUT;
-        }
+        while (!count_part(s, i) && s->columns[i] > LEAST_COLUMNS)
+            s->columns[i] /= 2;
     }
 }
 

@@ -79,7 +79,7 @@ static void tables_are_not_looked_up_again(void **state)
     assert_non_null(strstr(placed(g, p, "bright")->reason, "computing it again would cost"));
 }
 
-static int columns_of_a_thread(Arena *a, const char *text)
+static const Plan *plan_for_gpu(Arena *a, const char *text)
 {
     Graph *g = testing_read(a, text, NULL);
     Machine *m = tessi_machine_default(a);
@@ -92,11 +92,33 @@ static int columns_of_a_thread(Arena *a, const char *text)
     m->memory_gbs = m->memory_stream_gbs = 4170;
     m->simple_per_cycle = m->mul_per_cycle = m->fma_per_cycle = 1;
     m->load_per_cycle = 0.25;
-    const Plan *p = tessi_plan_choose(a, g, tessi_analyse(g, a), m);
-    return tessi_level_outputs(&p->groups.at[0].levels, 0);
+    return tessi_plan_choose(a, g, tessi_analyse(g, a), m);
 }
 
-/* Threads store channels of pixels one by one: those of few columns lie together. */
+static int columns_of_a_thread(Arena *a, const char *text)
+{
+    return tessi_level_outputs(&plan_for_gpu(a, text)->groups.at[0].levels, 0);
+}
+
+/* Tiles in shared memory compute bytes one by one, each in a register: a thread has not enough of them for sixteen
+ * columns of seven rows, in columns and rows. */
+static void bytes_of_tiles_take_whole_registers(void **state)
+{
+    const Plan *p = plan_for_gpu(
+        *state,
+        "graph t param M, N image X[M, N] uint8 stage X[M, N] uint8 = image X "
+        "stage a[M, N] uint8 = min(min(min(X@[0,-3]:clamp, X@[0,-1]:clamp), X), X@[0,3]:clamp) "
+        "stage b[M, N] uint8 = min(min(min(a@[-3,0]:clamp, a@[-1,0]:clamp), a), a@[3,0]:clamp) "
+        "stage c[M, N] uint8 = max(max(max(b@[0,-3]:clamp, b@[0,-1]:clamp), b), b@[0,3]:clamp) "
+        "stage d[M, N] uint8 = max(max(max(c@[-3,0]:clamp, c@[-1,0]:clamp), c), c@[3,0]:clamp) "
+        "stage o[M, N] float = cast<float>(X) - cast<float>(d) "
+        "output d[M, N] uint8 = d output o[M, N] float = o");
+    VEC_FOREACH (const PlanGroup, group, &p->groups)
+        VEC_FOREACH (const PlanPass, pass, &group->passes)
+            assert_true(
+                tessi_level_outputs(&pass->levels, 0) * tessi_level_outputs(&pass->levels, 1) < 96);
+}
+
 /* Four pixels of three bytes are three words. */
 static void channels_are_stored_by_few_columns(void **state)
 {
@@ -760,6 +782,7 @@ int main(void)
                                         GRAPH_TEST(dear_stages_are_not_repeated),
                                         GRAPH_TEST(tables_are_not_looked_up_again),
                                         GRAPH_TEST(channels_are_stored_by_few_columns),
+                                        GRAPH_TEST(bytes_of_tiles_take_whole_registers),
                                         GRAPH_TEST(rows_share_what_they_read),
                                         GRAPH_TEST(siblings_are_computed_together),
                                         GRAPH_TEST(chains_are_fused_whatever_the_rule),
