@@ -17,6 +17,16 @@ static void add_timing(Job *job)
     job->timing = t;
 }
 
+/* How loops with conditions ended. */
+static void tell_loops(const Job *job)
+{
+    tess_loop loop = { .struct_size = sizeof loop };
+    for (size_t i = 0; tess_args_loop(job->in.args, i, &loop) == TESS_OK; i++)
+        cli_tell(loop.met ? "the loop of '%s' ended after turn %lld, as its condition held"
+                          : "the loop of '%s' did all its turns, %lld: its condition never held",
+                 loop.name, (long long)loop.turns);
+}
+
 /* One run on what is bound; with --verify also the comparison. */
 static bool run_once(const CommandLine *line, Job *job)
 {
@@ -26,6 +36,8 @@ static bool run_once(const CommandLine *line, Job *job)
         return false;
     }
     add_timing(job);
+    if (line->verbose)
+        tell_loops(job);
     if (line->verify) {
         status = tess_verify(job->program, job->in.args);
         if (status != TESS_OK) {

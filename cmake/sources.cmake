@@ -8,8 +8,9 @@ set(TESSERA_SOURCES
     src/api/args.c src/api/backend.c src/api/backend_c.c src/api/backend_cuda.c src/api/backend_interp.c
     src/api/backend_opencl.c
     src/api/backend_vm.c src/api/bind.c src/api/build.c src/api/cache.c src/api/compile.c src/api/convolve.c
-    src/api/convolve_text.c src/api/device_image.c src/api/diags.c src/api/dump.c src/api/format.c src/api/general.c
-    src/api/geometry.c src/api/gpu_backend.c src/api/gpu_call.c src/api/gpu_code.c src/api/gpu_context.c
+    src/api/convolve_text.c src/api/device_image.c src/api/diags.c src/api/dump.c src/api/ends.c src/api/format.c
+    src/api/general.c src/api/geometry.c
+    src/api/gpu_backend.c src/api/gpu_call.c src/api/gpu_code.c src/api/gpu_context.c
     src/api/gpu_general.c src/api/gpu_image.c src/api/gpu_run.c src/api/gpu_strips.c src/api/guard.c src/api/image.c
     src/api/info.c src/api/instance.c
     src/api/library.c src/api/look.c src/api/meta.c src/api/module.c src/api/part.c src/api/part_apart.c
@@ -60,7 +61,8 @@ set(TESSERA_SOURCES
     src/loop/loop_bound.c src/loop/loop_build.c src/loop/loop_index.c src/loop/loop_interleave.c src/loop/loop_kernel.c
     src/loop/loop_lanes.c src/loop/loop_layout.c src/loop/loop_lex.c src/loop/loop_needs.c src/loop/loop_passes.c
     src/loop/loop_print.c src/loop/loop_range.c src/loop/loop_read.c src/loop/loop_read_expr.c
-    src/loop/loop_read_lanes.c src/loop/loop_repeat.c src/loop/loop_same.c src/loop/loop_share.c
+    src/loop/loop_read_lanes.c src/loop/loop_read_repeat.c src/loop/loop_repeat.c src/loop/loop_same.c
+    src/loop/loop_share.c
     src/loop/loop_simplify.c src/loop/loop_template.c src/loop/loop_types.c src/loop/loop_verify.c
     src/loop/loop_verify_lanes.c src/loop/lower.c src/loop/lower_bins.c src/loop/lower_blocks.c src/loop/lower_carry.c
     src/loop/lower_coord.c src/loop/lower_copies.c src/loop/lower_copy.c src/loop/lower_dots.c src/loop/lower_expr.c

@@ -320,6 +320,17 @@ typedef struct tess_timing { /* of the last tess_run with these args, in millise
 } tess_timing;
 TESS_API tess_status tess_args_timing(const tess_args *a, tess_timing *t);
 
+typedef struct
+    tess_loop { /* how a loop with a condition (`until`) ended in the last tess_run with these args */
+    size_t struct_size;
+    const char *name; /* of a family that it makes; until the next run */
+    int64_t turns;    /* done */
+    int met;          /* the condition held; 0: there were no more turns */
+} tess_loop;
+/* Loop number i, from 0, in the order of the program; TESS_ERROR_ARGUMENT when the last run had not so many, and
+ * when it failed. */
+TESS_API tess_status tess_args_loop(const tess_args *a, size_t i, tess_loop *loop);
+
 typedef struct tess_estimate { /* what the plan expects of a run with these args */
     size_t struct_size;
     /* Arithmetic operations that the plan carries out, a fused multiply-add counts two; 0: not counted, where

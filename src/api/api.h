@@ -194,6 +194,9 @@ struct tess_args {
     ptrdiff_t workspace_bytes;
     RtOrigin origin;
     GpuState *gpu; /* buffers on a device, kept likewise; NULL: none */
+    /* of the last run: each loop with a condition, in order, and behind them their names; NULL: there are none */
+    LoopEnd *ends;
+    uint32_t n_ends;
     tess_timing timing;
     Failure failure;
 };
@@ -204,6 +207,10 @@ void tessi_program_failure(tess_program *p, const Failure *f); /* of the call in
 /* ---- args.c */
 /* A call with these arguments begins: no failure yet. False with one when they were made for another program. */
 bool tessi_args_begin(const tess_program *p, tess_args *a);
+
+/* ---- ends.c: loops that a condition may end */
+bool tessi_ends_begin(tess_args *a, const Graph *g); /* room for those of a program */
+void tessi_ends_free(tess_args *a);
 
 /* ---- types.c */
 DLDataType tessi_dl_type(ScalarType t);

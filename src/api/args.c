@@ -62,6 +62,7 @@ void tess_args_free(tess_args *a)
     free(a->scalars);
     free(a->scalar_set);
     free(a->outputs);
+    tessi_ends_free(a);
     if (a->program->backend->forget)
         a->program->backend->forget(a);
     free(a);

@@ -127,6 +127,7 @@ typedef struct EntryCall {
     const void *scalars;
     int threads;
     tess_args *a;
+    ptrdiff_t *bytes; /* of the workspace, and behind that how loops ended (emit/emit.h) */
 } EntryCall;
 
 /* In a workspace that is large enough; ENTRY_NEEDS_MEMORY when there is none. */
@@ -134,12 +135,12 @@ static int call_entry(void *user)
 {
     const EntryCall *c = user;
     tess_args *a = c->a;
-    ptrdiff_t bytes = a->workspace_bytes;
+    *c->bytes = a->workspace_bytes;
     int status =
-        c->entry(c->images, c->strides, c->params, c->scalars, c->threads, a->workspace, &bytes);
-    if (status == ENTRY_NEEDS_MEMORY && tessi_host_workspace(a, bytes))
+        c->entry(c->images, c->strides, c->params, c->scalars, c->threads, a->workspace, c->bytes);
+    if (status == ENTRY_NEEDS_MEMORY && tessi_host_workspace(a, *c->bytes))
         status = c->entry(c->images, c->strides, c->params, c->scalars, c->threads, a->workspace,
-                          &bytes);
+                          c->bytes);
     return status;
 }
 
@@ -176,8 +177,12 @@ bool tessi_run_entry(const Graph *g, ModuleEntry entry, const Binding *b, int th
     for (uint32_t i = 0; i < a->n_more_params; i++)
         params[g->params.n + i] = (ptrdiff_t)a->more_params[i];
     threads = threads < MOST_THREADS ? threads : MOST_THREADS;
-    EntryCall call = { entry, images, strides, params, b->scalars, threads, a };
-    switch (call_where_it_can(&call)) {
+    ptrdiff_t *bytes = ARENA_NEW_ARRAY(arena, ptrdiff_t, 1 + 2 * a->n_ends);
+    EntryCall call = { entry, images, strides, params, b->scalars, threads, a, bytes };
+    const int status = call_where_it_can(&call);
+    for (uint32_t i = 0; i < a->n_ends; i++)
+        a->ends[i] = (LoopEnd){ bytes[1 + 2 * i], bytes[2 + 2 * i] != 0 };
+    switch (status) {
     case 0: return true;
     case ENTRY_NEEDS_MEMORY:
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory for the intermediate images");

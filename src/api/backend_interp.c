@@ -29,7 +29,12 @@ static bool bind_loops(const Run *run, Binding *b)
 
 static InterpArgs arguments(const Run *run, const Binding *b)
 {
-    return (InterpArgs){ b->params, b->scalars, b->inputs, b->outputs, 0, NULL, run->arena };
+    return (InterpArgs){ .params = b->params,
+                         .scalars = b->scalars,
+                         .inputs = b->inputs,
+                         .outputs = b->outputs,
+                         .arena = run->arena,
+                         .ends = run->a->ends };
 }
 
 static bool launch_graph(const Run *run, const Binding *b)

@@ -80,7 +80,12 @@ static bool bind(const Run *run, Binding *b)
 
 static bool launch(const Run *run, const Binding *b)
 {
-    const InterpArgs args = { b->params, b->scalars, b->inputs, b->outputs, 0, NULL, run->arena };
+    const InterpArgs args = { .params = b->params,
+                              .scalars = b->scalars,
+                              .inputs = b->inputs,
+                              .outputs = b->outputs,
+                              .arena = run->arena,
+                              .ends = run->a->ends };
     const double start = tessi_clock_ms();
     const VmCode *code = run->v->vm;
     const int threads = run->p->options.threads ? run->p->options.threads : tessi_cpu_count();

@@ -148,7 +148,7 @@ static bool repeats_stand(Variant *v, tess_diags *d, const FrontOptions *options
     other.stand_in = 1;
     tessi_diags_init(&again, &v->arena, &d->sources);
     Graph *g = tessi_front(&v->arena, &again, &d->sources, v->ast, &other, NULL);
-    g = g ? tessi_graph_find_repeats(g, &v->arena, LEAST_TURNS, &fault, &span) : NULL;
+    g = g ? tessi_graph_find_repeats(g, &v->arena, LEAST_TURNS, &fault, &span, NULL) : NULL;
     for (int k = 0; k < 2 && g && !fault; k++) {
         tessi_text_init(&texts[k], &v->arena);
         tessi_graph_print(k ? g : v->lowered, &texts[k]);
@@ -166,9 +166,13 @@ static bool find_repeats(Variant *v, tess_diags *d, const FrontOptions *options)
     const char *fault;
     Span span;
     const Graph *written = v->lowered;
-    v->lowered = tessi_graph_find_repeats(v->lowered, &v->arena, LEAST_TURNS, &fault, &span);
-    if (fault)
+    bool of_run;
+    v->lowered =
+        tessi_graph_find_repeats(v->lowered, &v->arena, LEAST_TURNS, &fault, &span, &of_run);
+    if (fault && of_run)
         tessi_diag(&d->diags, DIAG_NOT_REPEATED, span, fault);
+    else if (fault)
+        tessi_diag(&d->diags, DIAG_NOT_ENDED, span, fault);
     if (!fault && !verified(v->lowered, "repeats", d))
         return false;
     return !fault && repeats_stand(v, d, options, written);

@@ -150,6 +150,7 @@ typedef struct GpuCall {
     const Value *scalars;
     const GpuImage *images; /* inputs, then outputs */
     const GpuPart *parts;   /* likewise; NULL: all whole */
+    LoopEnd *ends; /* out: how loops with conditions end, for as long as the call is launched */
 } GpuCall;
 /* Buffers of one run in flight, kept for the next. */
 typedef struct GpuSlot GpuSlot;

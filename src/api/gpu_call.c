@@ -38,6 +38,7 @@ struct GpuSlot {
     bool launched; /* since it was prepared */
     LPlace *place; /* of each kernel */
     LTurns *turns; /* by repeat */
+    LoopEnd *ends; /* of loops with conditions; NULL: nobody asks */
 };
 
 static uint32_t count_args(const EmitModule *m)
@@ -324,6 +325,7 @@ bool tessi_gpu_prepare(GpuSlot *s, const GpuCall *call, Failure *f)
     tessi_device_graph_free(d, s->graph);
     s->graph = NULL;
     s->launched = false;
+    s->ends = call->ends;
     for (uint32_t i = 0; i < s->n_images; i++)
         if (!place_image(d, &s->images[i], &call->images[i], call->parts ? &call->parts[i] : NULL,
                          f))
@@ -373,21 +375,52 @@ static bool put_kernel(GpuSlot *s, uint32_t i, DeviceStream stream, Failure *f)
            || tessi_device_launch(s->code->context->device, &s->launches[i].launch, stream, f);
 }
 
-static LoopOrder order_of(const GpuSlot *s)
+/* Conditions are asked on this stream. */
+typedef struct Asking {
+    const GpuSlot *slot;
+    DeviceStream stream;
+    Failure failure;
+} Asking;
+
+/* Waits for what is on the stream. When that fails nothing more is to be launched. */
+static bool holds(void *user, LBufferId condition)
+{
+    Asking *a = user;
+    Device *d = a->slot->code->context->device;
+    uint8_t value = 0;
+    const DeviceCopy copy = { .way = DEVICE_TO_HOST,
+                              .to = &value,
+                              .from = temp_handle(a->slot, condition.v),
+                              .to_stride = sizeof value,
+                              .from_stride = sizeof value,
+                              .row_bytes = sizeof value,
+                              .rows = 1 };
+    const bool read = tessi_device_copy(d, &copy, a->stream, &a->failure)
+                      && tessi_device_synchronise(d, a->stream, &a->failure);
+    return !read || value;
+}
+
+static LoopOrder order_of(const GpuSlot *s, Asking *asking)
 {
     return (LoopOrder){ .place = s->place,
                         .n = s->code->emitted->kernels.n,
                         .turns = s->turns,
-                        .repeats = s->loops->repeats.at };
+                        .repeats = s->loops->repeats.at,
+                        .holds = holds,
+                        .user = asking,
+                        .ends = s->ends };
 }
 
 static bool put_kernels(GpuSlot *s, DeviceStream stream, Failure *f)
 {
-    LoopOrder order = order_of(s);
-    for (uint32_t i; tessi_loop_order_next(&order, &i);)
+    Asking asking = { .slot = s, .stream = stream };
+    LoopOrder order = order_of(s, &asking);
+    for (uint32_t i; tessi_loop_order_next(&order, &i) && !asking.failure.status;)
         if (!put_kernel(s, i, stream, f))
             return false;
-    return true;
+    if (asking.failure.status)
+        *f = asking.failure;
+    return !asking.failure.status;
 }
 
 /* ---- Graphs ---- */
@@ -417,7 +450,7 @@ static bool record(void *user, DeviceStream stream, Failure *f)
 {
     Recording *r = user;
     const EmitModule *m = r->slot->code->emitted;
-    LoopOrder order = order_of(r->slot);
+    LoopOrder order = order_of(r->slot, NULL);
     for (uint32_t i; tessi_loop_order_next(&order, &i);) {
         uint32_t n = 0;
         while (n < MOST_BESIDE && i + 1 + n < m->kernels.n && m->kernels.at[i + 1 + n].beside)
@@ -447,11 +480,11 @@ static bool record_graph(GpuSlot *s, Failure *f)
     return ok;
 }
 
-/* Its graph would be larger than it is worth. */
-static bool has_many_turns(const GpuSlot *s)
+/* Its graph would be larger than it is worth, or is known when it runs. */
+static bool has_no_graph(const GpuSlot *s)
 {
     enum { MANY = 1000 };
-    int64_t turns = 0;
+    int64_t turns = tessi_loop_conditions(s->loops) ? MANY + 1 : 0;
     for (uint32_t i = 0; i < s->loops->repeats.n && turns <= MANY; i++)
         turns = s->turns[i].turns > MANY ? MANY + 1 : turns + s->turns[i].turns;
     return turns > MANY;
@@ -462,7 +495,7 @@ static bool has_many_turns(const GpuSlot *s)
 static bool put_sequence(GpuSlot *s, DeviceStream stream, Failure *f)
 {
     Device *d = s->code->context->device;
-    if (!s->launched || !tessi_device_info(d)->has_graphs || has_many_turns(s)) {
+    if (!s->launched || !tessi_device_info(d)->has_graphs || has_no_graph(s)) {
         s->launched = true;
         return put_kernels(s, stream, f);
     }

@@ -231,7 +231,8 @@ bool tessi_gpu_run(const Run *run, const Binding *b)
     Failure *f = &a->failure;
     GpuCall call = { .params = b->params,
                      .scalars = b->scalars,
-                     .images = list_images(p, v, a, run->arena) };
+                     .images = list_images(p, v, a, run->arena),
+                     .ends = a->ends };
     if (!check_contexts(v->graph, call.images, run->context, f))
         return false;
     const GpuCode *code = code_for(p, v, a, run->context, &call);

@@ -290,7 +290,9 @@ static bool prepare_strip(const Strips *s, GpuSlot *slot, int64_t begin, GpuImag
                               .wanted = least(s->height, left > 0 ? left : 0) };
         shift(&images[i], begin, parts[i].wanted);
     }
-    GpuCall strip = { params, s->call->scalars, images, parts };
+    GpuCall strip = {
+        .params = params, .scalars = s->call->scalars, .images = images, .parts = parts
+    };
     return tessi_gpu_prepare(slot, &strip, f);
 }
 

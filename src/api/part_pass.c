@@ -105,10 +105,11 @@ static bool add_pass(tess_parts *p, RunPass *pass, const Image *outputs, uint32_
 bool tessi_parts_find(tess_parts *p, Failure *f)
 {
     const Graph *g = p->v->written_out;
-    if (g->repeats.n)
-        return tessi_failf(
-            f, TESS_ERROR_UNSUPPORTED,
-            "parts cannot be computed apart where the run says how many turns a loop has");
+    const Repeat *r = g->repeats.n ? &g->repeats.at[0] : NULL;
+    if (r)
+        return tessi_failf(f, TESS_ERROR_UNSUPPORTED, "parts cannot be computed apart where %s",
+                           r->until.v ? "a condition of whole images ends a loop"
+                                      : "the run says how many turns a loop has");
     const uint32_t *depths = find_depths(g, &p->arena);
     uint32_t deepest = 0;
     GRAPH_FOREACH_STAGE (g, id)

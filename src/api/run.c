@@ -87,7 +87,7 @@ bool tessi_run_variant(const Run *run)
     Binding binding;
     if (!GUARDED(&guard, run->arena))
         return tessi_failf(&run->a->failure, TESS_ERROR_MEMORY, "out of memory");
-    if (!run->backend->bind(run, &binding))
+    if (!tessi_ends_begin(run->a, run->v->meaning) || !run->backend->bind(run, &binding))
         return false;
     tessi_phase(run->p, "running");
     return run->backend->launch(run, &binding);

@@ -66,6 +66,10 @@ typedef struct CCalls {
     uint32_t n;
     LPlace (*place)(void *user, uint32_t i);
     void (*put)(void *user, uint32_t i);
+    /* Writes the lines that bring a condition to the variable `met`, an unsigned char. */
+    void (*ask)(void *user, LBufferId condition, const char *met);
+    /* Those that say how a repeat of a loop with a condition ended; NULL: nobody asks. */
+    void (*ended)(void *user, const LRepeat *r, const char *turns, const char *met);
     void *user;
 } CCalls;
 /* In order; those of repeats in loops over the turns. */

@@ -2,6 +2,7 @@
  * makes the intermediate images and calls the groups in order. */
 #include "emit/c_file.h"
 #include "loop/loop_passes.h"
+#include "loop/loop_repeat.h"
 
 /* What the groups of a program need together, and how they are called. */
 typedef struct Groups {
@@ -17,6 +18,7 @@ typedef struct Groups {
 typedef struct GroupCalls {
     CWriter *w;
     const Groups *groups;
+    const char *ended; /* Workspace.ended */
 } GroupCalls;
 
 /* ---- Groups ---------------------------------------------------------------------------------- */
@@ -235,6 +237,7 @@ void tessi_c_check_equal(CWriter *w, const char *otherwise)
 typedef struct Workspace {
     const char *pitch, *end;    /* functions */
     const char *memory, *bytes; /* variables */
+    const char *ended; /* likewise: how loops with conditions ended; NULL: there are none */
 } Workspace;
 
 static bool is_used_temp(const CWriter *w, const Groups *groups, uint32_t id)
@@ -361,12 +364,34 @@ static void put_call(void *user, uint32_t i)
     tessi_c_line(calls->w, "%s", calls->groups->calls.at[i]);
 }
 
-static void call_groups(CWriter *w, const Groups *groups)
+static void ask_condition(void *user, LBufferId condition, const char *met)
+{
+    CWriter *w = ((const GroupCalls *)user)->w;
+    tessi_c_line(w, "%s = %s[0];", met, w->buffer[condition.v]);
+}
+
+static void say_how_it_ended(void *user, const LRepeat *r, const char *turns, const char *met)
+{
+    const GroupCalls *calls = user;
+    CWriter *w = calls->w;
+    const unsigned at = 2 * (r->loop - 1);
+    const char *by = r->by > 1 ? tessi_sprintf(w->arena, " * %u", (unsigned)r->by) : "";
+    tessi_c_line(w, "if (%s) {", calls->ended);
+    w->indent++;
+    tessi_c_line(w, "%s[%u] %s= %s%s;", calls->ended, at, r->unless_met ? "+" : "", turns, by);
+    if (!r->unless_met)
+        tessi_c_line(w, "%s[%u] = %s;", calls->ended, at + 1, met);
+    w->indent--;
+    tessi_c_line(w, "}");
+}
+
+static void call_groups(CWriter *w, const Groups *groups, const char *ended)
 {
     const char *before = tessi_c_name(w->names, "rounding");
     tessi_c_line(w, "const tess_rounding %s = tess_round_to_nearest();", before);
-    GroupCalls calls = { w, groups };
-    tessi_c_calls(w, &(CCalls){ groups->calls.n, place_of, put_call, &calls });
+    GroupCalls calls = { w, groups, ended };
+    tessi_c_calls(w, &(CCalls){ groups->calls.n, place_of, put_call, ask_condition,
+                                ended ? say_how_it_ended : NULL, &calls });
     tessi_c_line(w, "tess_round_as(%s);", before);
     tessi_c_line(w, "return 0;");
 }
@@ -389,10 +414,14 @@ static void run_in_workspace(CWriter *w, const Groups *groups, const Workspace *
     define_pitches(w, names);
     const char **place = define_places(w, names), *behind = place[w->layout.n_slots],
                *end = define_parts(w, groups, names, behind);
-    tessi_c_line(w, "if (%s > *%s) {", end, names->bytes);
-    tessi_c_line(w, "%*s*%s = %s;", C_INDENT, "", names->bytes, end);
-    tessi_c_line(w, "%*sreturn 3;", C_INDENT, "");
-    tessi_c_line(w, "}");
+    if (w->layout.n_slots || groups->parts_used) {
+        tessi_c_line(w, "if (%s > *%s) {", end, names->bytes);
+        tessi_c_line(w, "%*s*%s = %s;", C_INDENT, "", names->bytes, end);
+        tessi_c_line(w, "%*sreturn 3;", C_INDENT, "");
+        tessi_c_line(w, "}");
+    } else {
+        tessi_c_line(w, "(void)%s, (void)%s;", names->memory, names->bytes);
+    }
     for (uint32_t i = 1; i < w->p->buffers.n; i++) {
         if (!w->layout.slot[i] || !is_used_temp(w, groups, i))
             continue;
@@ -403,7 +432,7 @@ static void run_in_workspace(CWriter *w, const Groups *groups, const Workspace *
     if (groups->parts_used)
         tessi_c_line(w, "unsigned char *const %s = %s + %s;", w->parts, names->memory, behind);
     define_arrays(w, groups);
-    call_groups(w, groups);
+    call_groups(w, groups, names->ended);
 }
 
 static bool contains(const CParameters *list, const char *name)
@@ -448,13 +477,15 @@ static void running_function(CWriter *w, const Groups *groups, bool is_static,
         run_in_workspace(w, groups, names);
     } else {
         define_arrays(w, groups);
-        call_groups(w, groups);
+        call_groups(w, groups, NULL);
     }
     w->out = out;
     w->indent--;
     const char *more =
-        names ? tessi_sprintf(w->arena, "unsigned char *restrict %s, ptrdiff_t *restrict %s",
-                              names->memory, names->bytes)
+        names ? tessi_sprintf(w->arena, "unsigned char *restrict %s, ptrdiff_t *restrict %s%s%s",
+                              names->memory, names->bytes,
+                              names->ended ? ", ptrdiff_t *restrict " : "",
+                              names->ended ? names->ended : "")
               : "";
     head(w, is_static ? "static " : "", names ? w->run_name : w->public_name, more);
     tessi_text_add(out, "{\n");
@@ -473,6 +504,7 @@ static void allocating_function(CWriter *w, bool is_static, const Workspace *nam
     VEC_FOREACH (const CParameter, parameter, &list)
         tessi_text_addf(&call, "%s, ", parameter->name);
     const char *status = tessi_c_name(w->names, "status");
+    const char *ended = names->ended ? ", NULL" : "";
     tessi_text_add(w->out, "\n");
     if (!is_static)
         tessi_c_describe(w, tessi_c_returns);
@@ -480,8 +512,8 @@ static void allocating_function(CWriter *w, bool is_static, const Workspace *nam
     tessi_text_add(w->out, "{\n");
     w->indent++;
     tessi_c_line(w, "ptrdiff_t %s = 0;", names->bytes);
-    tessi_c_line(w, "int %s = %s(%sNULL, &%s);", status, w->run_name, tessi_text_str(&call),
-                 names->bytes);
+    tessi_c_line(w, "int %s = %s(%sNULL, &%s%s);", status, w->run_name, tessi_text_str(&call),
+                 names->bytes, ended);
     tessi_c_line(w, "if (%s != 3)", status);
     tessi_c_line(w, "%*sreturn %s;", C_INDENT, "", status);
     tessi_c_line(w, "if (%s == PTRDIFF_MAX)", names->bytes);
@@ -490,8 +522,8 @@ static void allocating_function(CWriter *w, bool is_static, const Workspace *nam
                  LAYOUT_LINE, names->bytes);
     tessi_c_line(w, "if (!%s)", names->memory);
     tessi_c_line(w, "%*sreturn 1;", C_INDENT, "");
-    tessi_c_line(w, "%s = %s(%s%s, &%s);", status, w->run_name, tessi_text_str(&call),
-                 names->memory, names->bytes);
+    tessi_c_line(w, "%s = %s(%s%s, &%s%s);", status, w->run_name, tessi_text_str(&call),
+                 names->memory, names->bytes, ended);
     tessi_c_line(w, "free(%s);", names->memory);
     tessi_c_line(w, "return %s;", status);
     w->indent--;
@@ -526,7 +558,8 @@ void tessi_c_program(CWriter *w, bool is_static)
             w->buffer[i] = file_name(w, p->buffers.at[i].name);
     Workspace names = { .pitch = file_name(w, "pitch"), .end = file_name(w, "end") };
     const bool has_parts = w->layout.thread_bytes > 0;
-    w->run_name = w->layout.n_slots || has_parts ? file_name(w, "run") : NULL;
+    const bool has_memory = w->layout.n_slots || has_parts, has_ends = tessi_loop_conditions(p) > 0;
+    w->run_name = has_memory || has_ends ? file_name(w, "run") : NULL;
     w->mark = tessi_c_names_mark(w->names);
     tessi_c_name_parameters(w);
     w->parts = has_parts ? tessi_c_name(w->names, "parts") : NULL;
@@ -541,11 +574,12 @@ void tessi_c_program(CWriter *w, bool is_static)
             call_with_own_images(w, i, function[groups.same.first[i]], &groups);
     w->out = out;
     used_tables(w, groups.buffer_used);
-    if (w->run_name)
+    if (has_memory)
         workspace_functions(w, &names);
     tessi_text_add(out, tessi_text_str(&functions));
     names.memory = tessi_c_name(w->names, "workspace");
     names.bytes = tessi_c_name(w->names, "bytes");
+    names.ended = has_ends ? tessi_c_name(w->names, "ended") : NULL;
     tessi_text_add(out, "\n");
     if (!w->run_name) {
         if (!is_static)

@@ -26,6 +26,8 @@
  *     workspace, bytes: memory for intermediate images, aligned to 64 bytes, and how much it is. Returns 3, with *bytes
  *       set to what
  *              is needed (PTRDIFF_MAX: more than any machine has), when it is too little. Its contents do not matter.
+ *     Behind *bytes there are two numbers for each loop with a condition (tessi_loop_conditions), which a run sets: the
+ *     turns that were done, and whether the condition held.
  *
  *   with TESSERA_SELFTEST defined, the reference program and a main that compares both, bit for bit. */
 #ifndef TESSERA_EMIT_EMIT_H

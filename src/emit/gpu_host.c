@@ -369,6 +369,14 @@ static void put_launch(void *user, uint32_t i)
     launch(h, &h->module->kernels.at[i]);
 }
 
+static void ask_condition(void *user, LBufferId condition, const char *met)
+{
+    GpuHost *h = user;
+    h->word['i'] = h->w->buffer[condition.v];
+    h->word['c'] = met;
+    tessi_gpu_host_lines(h, h->api->ask);
+}
+
 void tessi_gpu_host_launcher(GpuHost *h)
 {
     CWriter *w = h->w;
@@ -380,7 +388,8 @@ void tessi_gpu_host_launcher(GpuHost *h)
     w->indent++;
     checks(h);
     h->api->begin(h);
-    tessi_c_calls(w, &(CCalls){ h->module->kernels.n, place_of, put_launch, h });
+    tessi_c_calls(w,
+                  &(CCalls){ h->module->kernels.n, place_of, put_launch, ask_condition, NULL, h });
     h->api->end(h);
     w->indent--;
     w->out = out;

@@ -77,6 +77,9 @@ typedef struct GpuApi {
     void (*functions)(GpuHost *h); /* what the launcher calls, with tessi_gpu_host_functions */
     void (*begin)(GpuHost *h);     /* declares the error and the intermediate images */
     void (*launch_kernel)(GpuHost *h, const GpuKernel *k);
+    /* Lines (tessi_gpu_host_lines) that bring the condition $i of a loop to the variable $c, and leave the loop when
+     * that fails. */
+    const char *ask;
     void (*end)(GpuHost *h); /* frees these and returns */
 
     /* ---- Lines of the function of the self-test, which takes images of the host (tessi_gpu_host_lines) ---- */

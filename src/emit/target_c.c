@@ -4,6 +4,7 @@
 
 #include "emit/c_file.h"
 #include "emit/prelude.h"
+#include "loop/loop_repeat.h"
 
 /* ---- Documentation ----------------------------------------------------------------------------------------------- */
 
@@ -213,6 +214,8 @@ static const char *entry_call(const CWriter *w, const EntryNames *names)
         entry_image(&call, names, &p->outputs.at[i], p->inputs.n + i);
     if (w->run_name)
         tessi_text_addf(&call, "%s%s, %s", call.n ? ", " : "", names->workspace, names->bytes);
+    if (w->run_name && tessi_loop_conditions(p))
+        tessi_text_addf(&call, ", %s + 1", names->bytes);
     return tessi_text_str(&call);
 }
 

@@ -147,6 +147,10 @@ static const GpuApi api = {
     .functions = functions,
     .begin = begin,
     .launch_kernel = launch_kernel,
+    .ask = "?$e = cudaMemcpyAsync(&$c, $i, sizeof $c, cudaMemcpyDeviceToHost, $q);\n"
+           "?$e = cudaStreamSynchronize($q);\n"
+           "if ($e != cudaSuccess)\n"
+           "    break;",
     .end = end,
     .before_on_host = before_on_host,
     .begin_on_host = "cudaError_t $e = cudaSuccess;\n"

@@ -277,6 +277,9 @@ static const GpuApi api = {
     .functions = functions,
     .begin = begin,
     .launch_kernel = launch_kernel,
+    .ask = "?$e = clEnqueueReadBuffer($q, $i, CL_TRUE, 0, sizeof $c, &$c, 0, NULL, NULL);\n"
+           "if ($e != CL_SUCCESS)\n"
+           "    break;",
     .end = end,
     .before_on_host = before_on_host,
     .begin_on_host = "static cl_command_queue $q;\n"

@@ -171,7 +171,7 @@ struct AstExpr {
 typedef enum AstStmtKind {
     AST_ASSIGN, /* [const type] target [<index>] [placement] = value */
     AST_MASK,   /* mask name[..] = ... */
-    AST_FOR     /* for i = lo..hi body endfor */
+    AST_FOR     /* for i = lo..hi [until condition [every n]] body endfor */
 } AstStmtKind;
 
 /* mask name[5,5] = { list } [/ divisor] [normalized];    mask name[i = -2..2, j = -2..2] = value [normalized]; */
@@ -199,17 +199,18 @@ struct AstStmt {
     Span span;
     Name name; /* target, mask's name, loop variable */
     bool is_const, has_type;
-    AstType type;       /* when has_type */
-    AstExpr *family;    /* X<family> = ..., or NULL */
-    AstExpr *second;    /* X<family, second> = ..., or NULL */
-    AstTargets more;    /* a, b<i> = f(..): the names behind the first */
-    AstExprs sizes;     /* vector#2 float a[M, N] = ..: declared, with the type */
-    AstRanges ranges;   /* placement out[1..,3..] = */
-    AstOffsets offsets; /* placement out@[(0,2),..] = */
-    AstExpr *value;     /* ASSIGN */
-    AstMask mask;       /* MASK */
-    AstExpr *lo, *hi;   /* FOR */
-    AstStmts body;      /* FOR */
+    AstType type;           /* when has_type */
+    AstExpr *family;        /* X<family> = ..., or NULL */
+    AstExpr *second;        /* X<family, second> = ..., or NULL */
+    AstTargets more;        /* a, b<i> = f(..): the names behind the first */
+    AstExprs sizes;         /* vector#2 float a[M, N] = ..: declared, with the type */
+    AstRanges ranges;       /* placement out[1..,3..] = */
+    AstOffsets offsets;     /* placement out@[(0,2),..] = */
+    AstExpr *value;         /* ASSIGN */
+    AstMask mask;           /* MASK */
+    AstExpr *lo, *hi;       /* FOR */
+    AstExpr *until, *every; /* FOR: what ends it, asked after so many turns; or NULL */
+    AstStmts body;          /* FOR */
 };
 
 typedef struct AstField {

@@ -377,6 +377,14 @@ static void print_stmts(Printer *p, const AstStmts *stmts)
             print_expr(p, s->lo);
             add(p, "..");
             print_expr(p, s->hi);
+            if (s->until) {
+                add(p, " until ");
+                print_expr(p, s->until);
+            }
+            if (s->every) {
+                add(p, " every ");
+                print_expr(p, s->every);
+            }
             add(p, "\n");
             p->level++;
             print_stmts(p, &s->body);

@@ -59,6 +59,8 @@ typedef struct Sym {
         of_run; /* OPERAND: the variable of a loop of which only the run knows the number of turns */
     TWindow *window; /* WINVAR */
     VEC(FamilyMember) members;
+    uint32_t loop,
+        turns; /* FAMILY: the loop that made the last member (0: none), and its turns until then */
 } Sym;
 typedef struct Scope {
     struct Scope *outer;
@@ -127,7 +129,8 @@ typedef struct Checker {
     CallFrame *frame;
     uint32_t expr_depth, call_depth, call_count, turns;
     uint32_t loop,
-        turn;        /* the innermost loop gone through, from 1 (0: none), and its turn, from 0 */
+        turn; /* the innermost loop gone through, from 1 (0: none), and its turn, from 0 */
+    const AstStmts *loop_body;
     uint64_t budget; /* steps left for computing constants */
     bool over_limit; /* LIMIT was diagnosed: unwind */
     VEC(const TStruct *) structs;
@@ -334,6 +337,15 @@ bool tessi_is_turn_count(const Checker *c, const Sym *sym);
 TExpr *tessi_turn_count(Checker *c, const Sym *sym, Span span);
 /* Diagnoses the variable of a loop of the run that is used for more than numbers of members. */
 bool tessi_turn_as_value(Checker *c, const Sym *sym, Span span);
+/* The operand is a member of a family that turns of the loop at hand make from it, and the loop has to be a repeat: the
+ * first turn reads what all others do, an image without dimensions. */
+bool tessi_is_carried_number(const Checker *c, const char *family, const Operand *o);
+/* The condition of a loop, at the end of a turn. */
+void tessi_check_until(Checker *c, const AstStmt *s);
+/* After how many turns each it is asked; 0 where there is none, or after a diagnostic. */
+int64_t tessi_check_every(Checker *c, const AstStmt *s);
+/* turns(t): the number of turns of the loop that makes the family t. */
+Operand tessi_check_turns(Checker *c, const AstExpr *e);
 /* The last bound is an input that only the run knows: how it counts the turns from `lo` on. */
 bool tessi_turns_of_run(Checker *c, const AstStmt *s, int64_t lo, RepeatCount *count);
 

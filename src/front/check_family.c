@@ -39,6 +39,18 @@ static Sym *family_named(Checker *c, const AstExpr *e)
     return NULL;
 }
 
+/* Makes a number that is known before the first turn the image that goes from turn to turn. */
+static void carry_number(Checker *c, const Sym *family, FamilyMember *m)
+{
+    TExpr *e = tessi_check_concrete(c, m->operand.scalar);
+    TValue *v = tessi_value_new(c, TV_SCALAR, e->type, 0, m->span);
+    v->expr = e;
+    v->name = tessi_sprintf(c->a, "%s<%s>", family->name.text, tessi_member_text(c, &m->number));
+    v->loop = 0;
+    v->is_stage = true;
+    m->operand = tessi_operand_image(v, m->operand.span);
+}
+
 Operand tessi_check_member(Checker *c, const AstExpr *e)
 {
     MemberNumber k;
@@ -47,9 +59,11 @@ Operand tessi_check_member(Checker *c, const AstExpr *e)
     Sym *sym = family_named(c, e);
     if (!sym || !tessi_member_number(c, e->arg.at[0], e->arg.n > 1 ? e->arg.at[1] : NULL, &k))
         return tessi_operand_error(e->span);
-    VEC_FOREACH (const FamilyMember, m, &sym->members) {
+    VEC_FOREACH (FamilyMember, m, &sym->members) {
         if (!tessi_member_same(&m->number, &k))
             continue;
+        if (tessi_is_carried_number(c, sym->name.text, &m->operand))
+            carry_number(c, sym, m);
         Operand o = m->operand;
         o.span = e->span;
         o.direct = false;

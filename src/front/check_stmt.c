@@ -116,6 +116,8 @@ static void define_member(Checker *c, Name target, MemberNumber k, Operand o)
     }
     FamilyMember member = { k, target.span, o };
     VEC_PUSH(c->a, &sym->members, member);
+    sym->loop = c->loop;
+    sym->turns = c->turn + 1;
     Name name = { tessi_sprintf(c->a, "%s<%s>", target.text, tessi_member_text(c, &k)),
                   target.span };
     if (o.kind == OPERAND_IMAGE)
@@ -206,10 +208,13 @@ static void loop(Checker *c, const AstStmt *s)
         tessi_check_limit(c, s->span, "turns of a loop", CHECK_MAX_ITERATIONS);
         return;
     }
+    known.every = n ? tessi_check_every(c, s) : 0; /* one turn ends in any case */
     const Context saved = c->at;
     const uint32_t around = c->loop, turn_around = c->turn;
+    const AstStmts *body_around = c->loop_body;
     VEC_PUSH(c->a, &c->t->loops, known);
     c->loop = c->t->loops.n;
+    c->loop_body = &s->body;
     c->at.loop_depth++;
     for (int64_t turn = 0; turn <= n && !c->over_limit && !tessi_diags_full(c->d); turn++) {
         int64_t i = lo <= hi ? lo + turn : lo - turn;
@@ -223,9 +228,12 @@ static void loop(Checker *c, const AstStmt *s)
             sym->operand = tessi_operand_scalar(tessi_te_int(c, i, s->name.span), s->name.span);
         }
         tessi_check_statements(c, &s->body);
+        if (known.every)
+            tessi_check_until(c, s);
     }
     c->at = saved;
     c->loop = around;
+    c->loop_body = body_around;
     c->turn = turn_around;
 }
 

@@ -1,7 +1,9 @@
 /* front/check_turns: loops of which only the run knows the number of turns: for i = 1..steps, with an input `steps`.
  * They are gone through a few times, as if the input had a number that stands in for it in bounds and in numbers of
  * members. The repeat that the turns become (graph_repeat_find.c) must not depend on which number that was: the
- * program is gone through for another one as well (api/compile.c). */
+ * program is gone through for another one as well (api/compile.c).
+ *
+ * The condition of a loop that may end before, until maximum(abs(t<i> - t<i-1>)) < eps, is a value of each turn. */
 #include "front/check.h"
 
 enum { STAND_IN_TURNS = 8 };
@@ -61,4 +63,92 @@ bool tessi_turns_of_run(Checker *c, const AstStmt *s, int64_t lo, RepeatCount *c
     *count =
         (RepeatCount){ .from = COUNT_FROM_SCALAR, .ref = slot, .sign = 1, .add = 1 - lo, .by = 1 };
     return true;
+}
+
+/* ---- Numbers that go from turn to turn -------------------------------------------------------- */
+
+static bool assigns_family(const AstStmts *body, const char *name)
+{
+    VEC_FOREACH (AstStmt *const, it, body) {
+        const AstStmt *s = *it;
+        if (s->kind == AST_FOR ? assigns_family(&s->body, name)
+                               : s->family && tessi_streq(s->name.text, name))
+            return true;
+        VEC_FOREACH (const AstTarget, t, &s->more)
+            if (t->family && tessi_streq(t->name.text, name))
+                return true;
+    }
+    return false;
+}
+
+bool tessi_is_carried_number(const Checker *c, const char *family, const Operand *o)
+{
+    const GraphLoop *loop = c->loop ? &c->t->loops.at[c->loop - 1] : NULL;
+    return o->kind == OPERAND_SCALAR && loop && (loop->of_run || loop->every) && !c->numbering
+           && !c->at.const_depth && assigns_family(c->loop_body, family);
+}
+
+/* ---- Conditions ------------------------------------------------------------------------------ */
+
+int64_t tessi_check_every(Checker *c, const AstStmt *s)
+{
+    int64_t every = 1;
+    if (!s->until
+        || (s->every
+            && !tessi_check_const_int(c, s->every, "after how many turns the condition is asked",
+                                      &every)))
+        return 0;
+    if (every >= 1 && every <= INT32_MAX)
+        return every;
+    CHECK_DIAG(c, DIAG_LOOP_CONDITION, s->every->span,
+               "it is asked after each so many turns, a number from 1 on");
+    return 0;
+}
+
+void tessi_check_until(Checker *c, const AstStmt *s)
+{
+    const Operand o = tessi_check_vector(c, s->until);
+    if (o.kind == OPERAND_ERROR)
+        return;
+    if (o.kind == OPERAND_MASK || (o.kind == OPERAND_IMAGE && o.image->n_dims)) {
+        Diag *d = CHECK_DIAG(
+            c, DIAG_LOOP_CONDITION, s->until->span,
+            tessi_sprintf(c->a, "it is a number, and this is %s", tessi_operand_text(c, o)));
+        tessi_diag_help(c->d, d, "reduce it to one: 'maximum(abs(t<i> - t<i-1>)) < 0.01'");
+        return;
+    }
+    TExpr *e = tessi_check_operand_expr(c, o, s->until->span);
+    e = tessi_check_concrete(c, tessi_check_condition(c, e));
+    if (tessi_tt_is_error(e->type))
+        return;
+    TValue *v = tessi_value_new(c, TV_SCALAR, e->type, 0, s->until->span);
+    v->expr = e;
+    v->name = "ends";
+    v->ends_loop = v->is_stage = true;
+}
+
+Operand tessi_check_turns(Checker *c, const AstExpr *e)
+{
+    const AstExpr *name = e->args.at[0].value;
+    Sym *sym = name->kind == AST_NAME ? tessi_scope_find(c->at.scope, name->name.text) : NULL;
+    if (sym)
+        sym->used = true;
+    if (!sym && name->kind == AST_NAME) {
+        tessi_check_unknown_name(c, name->name);
+        return tessi_operand_error(e->span);
+    }
+    if (!sym || sym->kind != SYM_FAMILY || !sym->loop) {
+        Diag *d = CHECK_DIAG(c, DIAG_ARG_KIND, name->span, "A", "turns",
+                             "the name of a family that a loop makes", "something else");
+        tessi_diag_help(c->d, d, "name the family without a number: 'turns(t)'");
+        return tessi_operand_error(e->span);
+    }
+    const Operand *last = &sym->members.at[sym->members.n - 1].operand;
+    TValue *v = tessi_value_new(c, TV_SCALAR, tessi_tt_scalar(TYPE_I32), 0, e->span);
+    v->expr = tessi_check_convert(c, tessi_te_int(c, sym->turns, e->span), v->type);
+    v->name = "turns";
+    v->turns_of = sym->loop;
+    v->is_stage = true;
+    v->base = last->kind == OPERAND_IMAGE ? last->image : NULL;
+    return tessi_operand_image(v, e->span);
 }

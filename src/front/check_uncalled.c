@@ -152,6 +152,8 @@ static void names_in_statements(Checker *c, const AstStmts *body)
             names_in(c, s->lo);
             names_in(c, s->hi);
             bind_variable(c, s->name);
+            names_in(c, s->until);
+            names_in(c, s->every);
             names_in_statements(c, &s->body);
             continue;
         }

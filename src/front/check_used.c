@@ -64,15 +64,28 @@ static void use_operands(Marks *m, const TValue *v)
     }
 }
 
+/* Some value that a loop makes is needed, so its conditions are. */
+static bool is_needed(const Typed *t, uint32_t loop)
+{
+    VEC_FOREACH (TValue *const, v, &t->values)
+        if ((*v)->loop == loop && (*v)->used)
+            return true;
+    return false;
+}
+
 /* Values use only values before them, so one walk from the end finds all that the results need. */
 void tessi_check_mark_used(Typed *t)
 {
+    bool *ends = ARENA_NEW_ARRAY(t->arena, bool, t->loops.n + 1);
     Marks m = { ARENA_NEW_ARRAY(t->arena, bool, t->n_exprs + 1) };
     VEC_FOREACH (const TOutput, out, &t->outputs) {
         use(out->value);
     }
     for (uint32_t i = t->values.n; i-- > 0;) {
-        if (t->values.at[i]->used)
-            use_operands(&m, t->values.at[i]);
+        TValue *v = t->values.at[i];
+        if (v->ends_loop) /* all that uses the loop from behind is known here */
+            v->used = ends[v->loop] = ends[v->loop] || is_needed(t, v->loop);
+        if (v->used)
+            use_operands(&m, v);
     }
 }

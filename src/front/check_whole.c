@@ -8,7 +8,8 @@ typedef enum WholeKind {
     WHOLE_DEVIATION,
     WHOLE_PLACE, /* of the extremum that its reduction gives */
     WHOLE_HISTOGRAM,
-    WHOLE_SCAN
+    WHOLE_SCAN,
+    WHOLE_TURNS /* of a family */
 } WholeKind;
 typedef struct Whole {
     const char *name;
@@ -23,7 +24,7 @@ static const Whole WHOLE[] = {
     { "std", WHOLE_DEVIATION, REDUCE_MEAN },    { "argmin", WHOLE_PLACE, REDUCE_MIN },
     { "argmax", WHOLE_PLACE, REDUCE_MAX },      { "histogram", WHOLE_HISTOGRAM, REDUCE_COUNT },
     { "reduce", WHOLE_SCAN, REDUCE_SUM },       { "cumulate", WHOLE_SCAN, REDUCE_SUM },
-    { "recursive", WHOLE_SCAN, REDUCE_SUM }
+    { "recursive", WHOLE_SCAN, REDUCE_SUM },    { "turns", WHOLE_TURNS, REDUCE_COUNT }
 };
 
 static const Whole *whole_named(const char *name)
@@ -318,6 +319,8 @@ Operand tessi_check_whole(Checker *c, const AstExpr *e)
         return tessi_check_scan(c, e);
     if (e->args.n < least || e->args.n > most)
         return wrong_count(c, e, e->args.n < least ? least : most);
+    if (w->kind == WHOLE_TURNS)
+        return e->args.n > 1 ? wrong_count(c, e, 1) : tessi_check_turns(c, e);
     if (!plain_arguments(c, e) || !tessi_whole_image(c, e, &o))
         return tessi_operand_error(e->span);
     if (w->kind == WHOLE_HISTOGRAM)

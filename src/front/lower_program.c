@@ -257,11 +257,12 @@ static bool reads_a_stage(const Lower *l, const TExpr *e)
     return false;
 }
 
-/* A scalar computed from reductions is a stage without dimensions; one of inputs only is an expression at each use. */
+/* A scalar computed from reductions, or that has to do with turns of loops, is a stage without dimensions; one of
+ * inputs only is an expression at each use. */
 static void lower_scalar(Lower *l, const TValue *v, LValue *out)
 {
     LBody vector_level = { .epoch = 1, .body_epoch = 1 };
-    bool stage = reads_a_stage(l, v->expr);
+    bool stage = v->is_stage || reads_a_stage(l, v->expr);
     if (!stage)
         out->scalar = ARENA_NEW_ARRAY(l->a, ExprId, out->n_channels);
     for (uint32_t k = 0; k < out->n_channels; k++) {
@@ -340,7 +341,7 @@ static StageId returned_stage(Lower *l, const TOutput *o, Image *image, uint32_t
     TValue named = *v;
     named.name = o->name;
     named.span = o->span;
-    named.loop = 0;
+    named.loop = named.turns_of = 0;
     Stage s = { .kind = STAGE_COMPUTE, .n_dims = image->n_dims };
     Piece p = { .body = { 0 } };
     SizeId add[MAX_DIMS];

@@ -40,6 +40,8 @@ StageId tessi_lower_new_stage(Lower *l, const TValue *v, uint32_t channel, Stage
     s->span = v->span;
     s->loop = v->loop;
     s->turn = v->turn;
+    s->ends_loop = v->ends_loop;
+    s->turns_of = v->turns_of;
     s->type = tessi_lower_field(v->type, channel);
     return tessi_lower_add_stage(l, s);
 }

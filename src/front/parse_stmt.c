@@ -187,8 +187,14 @@ static void mask_statement(Parser *p, AstStmt *s)
     tessi_parse_semicolon(p);
 }
 
-/* for i = lo..hi statements endfor. After an error in its head the body is still read, so that `endfor` finds its
- * `for`. */
+/* A word of the head of a loop, and no family of that name. */
+static bool head_word(Parser *p, const char *word)
+{
+    return !p->forma && tessi_parse_look(p, 1) != TOK_LT && tessi_parse_accept_word(p, word);
+}
+
+/* for i = lo..hi [until condition [every n]] statements endfor. After an error in its head the body is still read, so
+ * that `endfor` finds its `for`. */
 static bool for_loop(Parser *p, AstStmt *s)
 {
     uint32_t first = p->at;
@@ -199,6 +205,11 @@ static bool for_loop(Parser *p, AstStmt *s)
     s->lo = tessi_parse_expr(p);
     tessi_parse_expect(p, TOK_DOTDOT, "'..' and the last value");
     s->hi = tessi_parse_expr(p);
+    if (head_word(p, "until")) {
+        s->until = tessi_parse_expr(p);
+        if (head_word(p, "every"))
+            s->every = tessi_parse_expr(p);
+    }
     bool head_broken = p->panic;
     if (head_broken)
         tessi_parse_recover(p);

@@ -236,6 +236,9 @@ typedef struct Stage {
     /* made by a turn of a loop of the text: number of the loop, from 1 (0 = none), and of the turn, from 0. Until
      * repeats are found (graph_repeat.c) */
     uint32_t loop, turn;
+    bool ends_loop; /* likewise: a condition, by which the turn may be the last one */
+    /* likewise: it is the number of turns of this loop (0 = of none), as a constant how many it was gone through */
+    uint32_t turns_of;
 } Stage;
 
 /* ---- Repeats: parts of the graph that are executed again and again -------------------------------------------- */
@@ -253,6 +256,12 @@ typedef struct RepeatCount {
 /* The value for an x; of a count FROM_NOTHING x does not matter. */
 int64_t tessi_repeat_turns(const RepeatCount *count, int64_t x);
 
+/* How a loop with a condition ended in a run. */
+typedef struct LoopEnd {
+    int64_t turns; /* done */
+    bool met;      /* the condition held; else there are no more turns */
+} LoopEnd;
+
 /* An image carried from turn to turn. All four have one type and size. */
 typedef struct Carried {
     StageId
@@ -269,12 +278,20 @@ typedef struct Repeat {
     Span span;
     RepeatCount count;
     VEC(Carried) carried;
+    /* A condition: a stage of the body, of type BOOL and without dimensions. The turn after which it holds is the last
+     * one. It is asked after each turn whose number, from 1, is a multiple of `every`; none: all turns are done. */
+    StageId until;
+    int64_t every;
+    bool
+        unless_met; /* there are no turns when the repeat before this one ended since its condition held */
 } Repeat;
 /* A loop of the text, by whose turns stages are marked. */
 typedef struct GraphLoop {
     Span span;
     bool of_run; /* the number of turns is known when it runs: it has to be a repeat */
     RepeatCount count;
+    int64_t
+        every; /* it may end before, by a condition asked so often (Repeat.every): likewise; 0 = it may not */
 } GraphLoop;
 
 /* An image as the user sees it: pixels of one or more channels, interleaved without padding. */
@@ -457,11 +474,17 @@ Graph *tessi_graph_simplify_as_written(const Graph *g, Arena *a, FpMode fp);
 /* ---- graph_repeat.c: repeats ------------------------------------------------------------------------------------ */
 /* Loops whose turns are equal but for the number of the turn become repeats; others, and those of fewer than `least`
  * turns, stay as they are. Returns `g` where there are none. A loop of which only the run knows the number of turns
- * has to become one: `fault` is a sentence about the one at `span` that does not, or NULL. */
-Graph *tessi_graph_find_repeats(Graph *g, Arena *a, uint32_t least, const char **fault, Span *span);
+ * has to become one, as has one with a condition: `fault` is a sentence about the one at `span` that does not, or NULL;
+ * `of_run` (unless it is NULL) tells which of them it is. */
+Graph *tessi_graph_find_repeats(Graph *g, Arena *a, uint32_t least, const char **fault, Span *span,
+                                bool *of_run);
 /* By stage: the part of the program that computes it. Parts are computed one after the other: what stands before
- * the first repeat, the body of that, what stands behind it, and so on. NULL: there are no repeats. */
+ * the first repeat, the body of that, what only its condition needs, what stands behind it, and so on. NULL: there
+ * are no repeats. */
 uint32_t *tessi_graph_parts(const Graph *g, Arena *a);
+/* By stage: nothing but the condition of the repeat in whose body it stands needs it. Such stages are the last of their
+ * body, and are computed in those turns alone after which the condition is asked. */
+bool *tessi_graph_tests(const Graph *g, Arena *a);
 /* Of a stage that a repeat carries, which images those are: how many turns ago it was computed (0: by this one), and
  * (*head) the number of the carried image that is computed and lies as many turns back. */
 uint32_t tessi_carried_lag(const Graph *g, const Repeat *r, uint32_t carried, uint32_t *head);
@@ -470,7 +493,7 @@ uint32_t tessi_carried_lag(const Graph *g, const Repeat *r, uint32_t carried, ui
 Graph *tessi_graph_block_time(const Graph *g, Arena *a, const uint32_t *time);
 /* A copy without the repeats of which the graph says how many turns they have: these stand one behind the other. */
 Graph *tessi_graph_write_out(const Graph *g, Arena *a);
-/* There may be so many turns, and it is not blocked yet. */
+/* There may be so many turns between two tests of its condition, and it is not blocked yet. */
 bool tessi_repeat_can_block(const Graph *g, uint32_t number, uint32_t time);
 /* NULL when sound, else one sentence, allocated in `a`. */
 const char *tessi_repeats_verify(const Graph *g, Arena *a);

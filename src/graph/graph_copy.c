@@ -11,13 +11,17 @@ void tessi_rewrite_bodies(Graph *g, Rewrite *r)
     }
 }
 
-static void mark_body(const Graph *g, ExprWalk *walk, ExprId body, bool *live)
+void tessi_graph_mark_read(const Graph *g, ExprWalk *walk, StageId id, bool *read)
 {
-    const ExprList *list = tessi_expr_walk(walk, g, &body, 1);
-    VEC_FOREACH (const ExprId, id, list) {
-        const Expr *e = tessi_expr(g, *id);
-        if (e->kind == EXPR_LOAD)
-            live[tessi_access(g, e->access)->producer.v] = true;
+    const Stage *s = tessi_stage(g, id);
+    read[s->source.v] = read[s->keys.v] = true;
+    VEC_FOREACH (const Piece, p, &s->pieces) {
+        const ExprList *list = tessi_expr_walk(walk, g, &p->body, 1);
+        VEC_FOREACH (const ExprId, it, list) {
+            const Expr *e = tessi_expr(g, *it);
+            if (e->kind == EXPR_LOAD)
+                read[tessi_access(g, e->access)->producer.v] = true;
+        }
     }
 }
 
@@ -35,9 +39,7 @@ static bool *find_live(const Graph *g, Arena *a)
             continue;
         if (s->behind)
             tessi_repeat_mark(g, s->behind, live);
-        live[s->source.v] = live[s->keys.v] = true;
-        VEC_FOREACH (const Piece, p, &s->pieces)
-            mark_body(g, &walk, p->body, live);
+        tessi_graph_mark_read(g, &walk, (StageId){ id }, live);
     }
     return live;
 }

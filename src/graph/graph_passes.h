@@ -5,6 +5,7 @@
 
 #include "graph/graph.h"
 #include "graph/graph_rewrite.h"
+#include "graph/graph_walk.h"
 
 /* A copy with what the outputs need, and the inputs. */
 Graph *tessi_graph_copy_live(const Graph *g, Arena *a);
@@ -20,6 +21,8 @@ Graph *tessi_graph_copy(const Graph *g, Arena *a, const GraphChange *change);
 void tessi_graph_copy_begin(Rewrite *r);
 StageId tessi_graph_copy_stage(Rewrite *r, const Stage *s, const GraphChange *change);
 void tessi_graph_copy_end(Rewrite *r);
+/* Marks the stages that the stage reads. */
+void tessi_graph_mark_read(const Graph *g, ExprWalk *walk, StageId id, bool *read);
 /* graph_repeat.c: marks what the repeat of this number needs to leave anything behind. */
 void tessi_repeat_mark(const Graph *g, uint32_t number, bool *live);
 /* By number of a repeat: its number in a copy with the stages that are live; 0: it is not in there. */

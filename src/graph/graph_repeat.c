@@ -25,14 +25,40 @@ uint32_t tessi_carried_lag(const Graph *g, const Repeat *r, uint32_t carried, ui
     return lag;
 }
 
+bool *tessi_graph_tests(const Graph *g, Arena *a)
+{
+    bool *test = ARENA_NEW_ARRAY(a, bool, g->stages.n), *other = NULL;
+    VEC_FOREACH (const Repeat, r, &g->repeats) {
+        if (!r->until.v)
+            continue;
+        other = other ? other : ARENA_NEW_ARRAY(a, bool, g->stages.n);
+        VEC_FOREACH (const Carried, c, &r->carried)
+            other[c->entry.v] = other[c->next.v] = true;
+    }
+    if (!other)
+        return test;
+    ExprWalk walk = { .arena = a };
+    for (uint32_t id = g->stages.n; id-- > 1;) { /* readers stand behind what they read */
+        const Repeat *r =
+            g->stages.at[id].repeat ? &g->repeats.at[g->stages.at[id].repeat - 1] : NULL;
+        test[id] = r && r->until.v && !other[id];
+        if (!test[id])
+            tessi_graph_mark_read(g, &walk, (StageId){ id }, other);
+    }
+    return test;
+}
+
 uint32_t *tessi_graph_parts(const Graph *g, Arena *a)
 {
     if (!g->repeats.n)
         return NULL;
+    const bool *test = tessi_graph_tests(g, a);
     uint32_t *part = ARENA_NEW_ARRAY(a, uint32_t, g->stages.n), now = 0, repeat = 0;
+    bool tests = false;
     GRAPH_FOREACH_STAGE (g, id) {
-        now += tessi_stage(g, id)->repeat != repeat;
+        now += tessi_stage(g, id)->repeat != repeat || test[id.v] != tests;
         repeat = tessi_stage(g, id)->repeat;
+        tests = test[id.v];
         part[id.v] = now;
     }
     return part;
@@ -42,8 +68,12 @@ uint32_t *tessi_graph_parts(const Graph *g, Arena *a)
 
 void tessi_repeat_mark(const Graph *g, uint32_t number, bool *live)
 {
-    VEC_FOREACH (const Carried, c, &g->repeats.at[number - 1].carried)
+    const Repeat *r = &g->repeats.at[number - 1];
+    VEC_FOREACH (const Carried, c, &r->carried)
         live[c->first.v] = live[c->entry.v] = live[c->next.v] = true;
+    live[r->until.v] = true;
+    if (r->unless_met)
+        tessi_repeat_mark(g, number - 1, live);
 }
 
 uint32_t *tessi_repeat_numbers(const Graph *g, const bool *live, Arena *a)
@@ -64,6 +94,7 @@ void tessi_repeats_copy(Rewrite *r, const uint32_t *number)
         Repeat copy = r->from->repeats.at[k];
         copy.carried.at = NULL;
         copy.carried.n = copy.carried.cap = 0;
+        copy.until = r->stage[copy.until.v];
         VEC_FOREACH (const Carried, c, &r->from->repeats.at[k].carried) {
             const Carried own = { r->stage[c->first.v], r->stage[c->entry.v], r->stage[c->next.v],
                                   r->stage[c->last.v] };
@@ -81,6 +112,7 @@ typedef struct Check {
     const Graph *g;
     Arena *a;
     const uint32_t *part;
+    const bool *test;
     const char *fault;
 } Check;
 
@@ -145,6 +177,33 @@ static bool chains_are_sound(Check *c, const Repeat *r)
     return true;
 }
 
+/* The condition is a value of the body. What it alone needs stands behind the rest, and a repeat that goes on without
+ * it behind one that has it. */
+static bool condition_is_sound(Check *c, uint32_t number)
+{
+    const Graph *g = c->g;
+    const Repeat *r = &g->repeats.at[number - 1];
+    if (r->unless_met && (number < 2 || !g->repeats.at[number - 2].until.v))
+        return fail(c, "no condition ends the repeat before '%s'", r->name);
+    if (!r->until.v)
+        return true;
+    const Stage *s = is_stage(c, r->until) ? tessi_stage(g, r->until) : NULL;
+    if (!s || s->repeat != number || s->type != TYPE_BOOL || s->n_dims || s->kind == STAGE_CARRIED
+        || r->every < 1)
+        return fail(c, "the condition of repeat '%s' is no such stage", r->name);
+    bool tests = false;
+    GRAPH_FOREACH_STAGE (g, id) {
+        if (tessi_stage(g, id)->repeat != number)
+            continue;
+        if (tests && !c->test[id.v])
+            return fail(c, "stage '%s' stands behind what only the condition needs",
+                        tessi_stage(g, id)->name);
+        tests = c->test[id.v];
+    }
+    return c->test[r->until.v]
+           || fail(c, "the condition of repeat '%s' goes from turn to turn", r->name);
+}
+
 static bool reads_are_sound(Check *c, StageId id, ExprWalk *walk)
 {
     const Stage *s = tessi_stage(c->g, id);
@@ -167,7 +226,7 @@ static bool reads_are_sound(Check *c, StageId id, ExprWalk *walk)
 
 const char *tessi_repeats_verify(const Graph *g, Arena *a)
 {
-    Check c = { .g = g, .a = a, .part = tessi_graph_parts(g, a) };
+    Check c = { .g = g, .a = a, .part = tessi_graph_parts(g, a), .test = tessi_graph_tests(g, a) };
     ExprWalk walk = { .arena = a };
     bool *seen = ARENA_NEW_ARRAY(a, bool, g->repeats.n + 1);
     uint32_t open = 0, n_carried = 0, n_known = 0;
@@ -201,7 +260,7 @@ const char *tessi_repeats_verify(const Graph *g, Arena *a)
                 return c.fault;
             n_known += r->carried.at[i].last.v ? 2 : 1;
         }
-        if (!chains_are_sound(&c, r))
+        if (!chains_are_sound(&c, r) || !condition_is_sound(&c, k))
             return c.fault;
     }
     return n_known == n_carried ? NULL : "a stage is carried by no repeat";

@@ -190,8 +190,9 @@ static bool same_stage(Finder *f, StageId a, StageId b, uint32_t t)
 {
     const Stage *s = tessi_stage(f->g, a), *o = tessi_stage(f->g, b);
     if (s->kind != o->kind || s->type != o->type || !tessi_stage_same_domain(s, o)
-        || s->reduction != o->reduction || s->along != o->along || s->n_states != o->n_states
-        || s->reverse != o->reverse || s->only_last != o->only_last || s->pieces.n != o->pieces.n)
+        || s->ends_loop != o->ends_loop || s->reduction != o->reduction || s->along != o->along
+        || s->n_states != o->n_states || s->reverse != o->reverse || s->only_last != o->only_last
+        || s->pieces.n != o->pieces.n)
         return not_equal(f, "its images change size, type or number from turn to turn");
     if (s->source.v && !same_producer(f, s->source, o->source, t))
         return false;
@@ -320,7 +321,8 @@ static bool find_readers(Finder *f)
     bool *all = ARENA_NEW_ARRAY(f->a, bool, g->repeats.n + 1);
     GRAPH_FOREACH_STAGE (g, id) {
         const Stage *s = tessi_stage(g, id);
-        bool depends = in_loop(f, s) || !each_read(f, &walk, s, is_dependent);
+        bool depends =
+            in_loop(f, s) || s->turns_of == f->loop || !each_read(f, &walk, s, is_dependent);
         if (s->kind == STAGE_CARRIED) {
             const Carried *c =
                 &g->repeats.at[(s->behind ? s->behind : s->repeat) - 1].carried.at[s->carried];
@@ -362,6 +364,12 @@ static bool model_is_closed(Finder *f)
     return true;
 }
 
+/* Only a repeat does what the loop says. */
+static bool has_to_repeat(const GraphLoop *loop)
+{
+    return loop->of_run || loop->every;
+}
+
 /* Every image that is carried is known before the first turn, unless there surely are enough turns. */
 static bool firsts_are_known(Finder *f)
 {
@@ -370,9 +378,11 @@ static bool firsts_are_known(Finder *f)
     for (uint32_t q = 0; q < f->width; q++)
         for (uint32_t k = 0; k < f->lag[q]; k++) {
             any = true;
-            if (!f->first[q][k].v && loop->of_run)
-                return not_equal(
-                    f, "an image that is used behind it is not there when it has no turn");
+            if (!f->first[q][k].v && has_to_repeat(loop))
+                return not_equal(f, loop->of_run ? "an image that is used behind it is not there "
+                                                   "when it has no turn"
+                                                 : "an image that is used behind it is not there "
+                                                   "when it ends early");
         }
     return any || not_equal(f, "nothing goes from turn to turn");
 }
@@ -449,7 +459,7 @@ static void copy_where(Building *b, bool depends)
     tessi_expr_map_clear(&b->r.map);
     GRAPH_FOREACH_STAGE (g, id) {
         const Stage *s = tessi_stage(g, id);
-        if (in_loop(b->f, s) || b->f->depends[id.v] != depends)
+        if (in_loop(b->f, s) || s->turns_of == b->f->loop || b->f->depends[id.v] != depends)
             continue;
         if (b->r.to->open_repeat != s->repeat)
             tessi_expr_map_clear(&b->r.map);
@@ -462,7 +472,7 @@ static void copy_where(Building *b, bool depends)
 }
 
 /* The number of the turn, where it is used: a scalar that is carried. */
-static StageId add_turn(Building *b, Repeat *repeat, StageId zero)
+static void add_turn(Building *b, Repeat *repeat, StageId zero)
 {
     Graph *to = b->r.to;
     Stage s = { .kind = STAGE_CARRIED, .type = TYPE_I32, .name = "turn" };
@@ -472,7 +482,29 @@ static StageId add_turn(Building *b, Repeat *repeat, StageId zero)
     const Access a = { .producer = c.entry };
     b->turn_access = tessi_graph_access(to, &a);
     VEC_PUSH(to->arena, &repeat->carried, c);
-    return c.entry;
+}
+
+static bool is_asked_for_turns(const Finder *f)
+{
+    bool any = false;
+    GRAPH_FOREACH_STAGE (f->g, id)
+        any = any || tessi_stage(f->g, id)->turns_of == f->loop;
+    return any;
+}
+
+/* Stages that are the number of turns become what the last turn left of it. */
+static void add_turns_done(Building *b, Repeat *repeat, uint32_t number)
+{
+    const Graph *g = b->f->g;
+    if (!is_asked_for_turns(b->f))
+        return;
+    Stage s = { .kind = STAGE_CARRIED, .type = TYPE_I32, .name = "turns", .behind = number };
+    s.carried = repeat->carried.n - 1;
+    const StageId last = tessi_graph_stage(b->r.to, &s);
+    repeat->carried.at[s.carried].last = last;
+    GRAPH_FOREACH_STAGE (g, id)
+        if (tessi_stage(g, id)->turns_of == b->f->loop)
+            b->stage[id.v] = last;
 }
 
 static void add_entries(Building *b, Repeat *repeat)
@@ -492,16 +524,40 @@ static void add_entries(Building *b, Repeat *repeat)
     }
 }
 
-static void add_body(Building *b)
+/* By stage of the model: the condition alone needs it. */
+static const bool *only_for_condition(const Finder *f)
+{
+    bool *test = ARENA_NEW_ARRAY(f->a, bool, f->g->stages.n),
+         *other = ARENA_NEW_ARRAY(f->a, bool, f->g->stages.n);
+    const Stages *model = &f->turn[f->model];
+    ExprWalk walk = { .arena = f->a };
+    const bool any = f->g->loops.at[f->loop - 1].every > 0;
+    for (uint32_t q = model->n; any && q-- > 0;) { /* readers stand behind what they read */
+        const StageId id = model->at[q];
+        test[id.v] = !f->lag[q] && !other[id.v];
+        if (!test[id.v])
+            tessi_graph_mark_read(f->g, &walk, id, other);
+    }
+    return test;
+}
+
+static void add_body(Building *b, Repeat *repeat)
 {
     const Finder *f = b->f;
     tessi_expr_map_clear(&b->r.map);
-    VEC_FOREACH (const StageId, id, &f->turn[f->model]) {
-        Stage s = *tessi_stage(f->g, *id);
-        s.name = family_name(f->a, s.wanted);
-        s.loop = 0;
-        b->stage[id->v] = tessi_graph_copy_stage(&b->r, &s, NULL);
-    }
+    const bool *test = only_for_condition(f);
+    for (int tests = 0; tests <= 1; tests++)
+        VEC_FOREACH (const StageId, id, &f->turn[f->model]) {
+            Stage s = *tessi_stage(f->g, *id);
+            if (test[id->v] != tests)
+                continue;
+            s.name = family_name(f->a, s.wanted);
+            s.loop = 0;
+            s.ends_loop = false;
+            b->stage[id->v] = tessi_graph_copy_stage(&b->r, &s, NULL);
+            if (tessi_stage(f->g, *id)->ends_loop)
+                repeat->until = b->stage[id->v];
+        }
 }
 
 static void add_lasts(Building *b, Repeat *repeat, uint32_t number)
@@ -563,29 +619,30 @@ static Graph *with_repeat(Finder *f)
     copy_where(&b, false);
     Repeat repeat = { .name = family_name(to->arena, tessi_stage(g, f->turn[f->model].at[0])->name),
                       .span = loop->span,
-                      .count = loop->count };
+                      .count = loop->count,
+                      .every = loop->every };
+    const bool counts = f->growing.n || is_asked_for_turns(f);
     if (!loop->of_run)
         repeat.count = (RepeatCount){ .add = f->n_turns - f->start, .by = 1 };
     const uint32_t number = g->repeats.n + 1;
-    const StageId zero = f->growing.n
-                             ? scalar_stage(to, "turn_first", tessi_expr_int(to, TYPE_I32, 0))
-                             : (StageId){ 0 };
+    const StageId zero =
+        counts ? scalar_stage(to, "turn_first", tessi_expr_int(to, TYPE_I32, 0)) : (StageId){ 0 };
     to->open_repeat = number;
     add_entries(&b, &repeat);
-    if (f->growing.n) {
-        const StageId turn = add_turn(&b, &repeat, zero);
+    if (counts) {
+        add_turn(&b, &repeat, zero);
         const ExprId none = { 0 };
         const ExprId now = tessi_expr_load(to, b.turn_access);
-        (void)turn;
         repeat.carried.at[repeat.carried.n - 1].next = scalar_stage(
             to, "turn_next", tessi_expr_op(to, OP_ADD, now, tessi_expr_int(to, TYPE_I32, 1), none));
         b.r.change = change;
         b.r.user = &b;
     }
-    add_body(&b);
+    add_body(&b, &repeat);
     b.r.change = NULL;
     to->open_repeat = 0;
     add_lasts(&b, &repeat, number);
+    add_turns_done(&b, &repeat, number);
     rename_lasts(&b, &repeat);
     copy_where(&b, true);
     uint32_t *same = ARENA_NEW_ARRAY(f->a, uint32_t, g->repeats.n + 1);
@@ -653,10 +710,10 @@ static bool has_stages(const Graph *g, uint32_t loop)
 static Graph *try_loop(Graph *g, Arena *a, uint32_t loop, uint32_t least, const char **why)
 {
     Finder f = { .g = g, .a = a, .loop = loop };
-    const bool of_run = g->loops.at[loop - 1].of_run;
+    const bool has_to = has_to_repeat(&g->loops.at[loop - 1]);
     find_turns(&f);
-    for (uint32_t start = 0; start <= (of_run ? 0 : MAX_START); start++) {
-        if (is_repeat_from(&f, start, of_run ? 2 : least))
+    for (uint32_t start = 0; start <= (has_to ? 0 : MAX_START); start++) {
+        if (is_repeat_from(&f, start, has_to ? 2 : least))
             return with_repeat(&f);
         if (!start)
             *why = f.why;
@@ -664,7 +721,8 @@ static Graph *try_loop(Graph *g, Arena *a, uint32_t loop, uint32_t least, const 
     return g;
 }
 
-Graph *tessi_graph_find_repeats(Graph *g, Arena *a, uint32_t least, const char **fault, Span *span)
+Graph *tessi_graph_find_repeats(Graph *g, Arena *a, uint32_t least, const char **fault, Span *span,
+                                bool *of_run)
 {
     *fault = NULL;
     for (uint32_t loop = 1; loop <= g->loops.n; loop++) {
@@ -673,10 +731,13 @@ Graph *tessi_graph_find_repeats(Graph *g, Arena *a, uint32_t least, const char *
         const uint32_t before = g->repeats.n;
         g = try_loop(g, scratch, loop, least, &why);
         tessi_scratch_close(scratch);
-        if (g->repeats.n != before || !g->loops.at[loop - 1].of_run || !has_stages(g, loop))
+        if (g->repeats.n != before || !has_to_repeat(&g->loops.at[loop - 1])
+            || !has_stages(g, loop))
             continue;
         *fault = why ? why : "nothing goes from turn to turn";
         *span = g->loops.at[loop - 1].span;
+        if (of_run)
+            *of_run = g->loops.at[loop - 1].of_run;
         break;
     }
     return g;

@@ -23,6 +23,11 @@ static void print_end(const Graph *g, const Repeat *r, Text *out)
         tessi_text_add(out, " = ");
         tessi_graph_print_name(tessi_stage(g, r->carried.at[k].next)->name, out);
     }
+    if (r->until.v) {
+        tessi_text_add(out, " until ");
+        tessi_graph_print_name(tessi_stage(g, r->until)->name, out);
+        tessi_text_addf(out, " every %lld", (long long)r->every);
+    }
     tessi_text_add(out, "\n");
 }
 
@@ -38,7 +43,7 @@ void tessi_print_repeat_bounds(const Graph *g, uint32_t *open, uint32_t now, Tex
     tessi_text_add(out, "repeat ");
     tessi_graph_print_name(g->repeats.at[now - 1].name, out);
     print_count(g, &g->repeats.at[now - 1].count, out);
-    tessi_text_add(out, "\n");
+    tessi_text_add(out, g->repeats.at[now - 1].unless_met ? " unless met\n" : "\n");
 }
 
 void tessi_print_carried(const Graph *g, const Stage *s, Text *out)

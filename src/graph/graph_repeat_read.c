@@ -27,6 +27,10 @@ void tessi_read_repeat(Reader *r)
         n->by = tessi_graph_read_integer(r, 1, INT32_MAX);
         n->rest = tessi_graph_read_accept(r, "rest");
     }
+    if (tessi_graph_read_accept(r, "unless")) {
+        tessi_graph_read_expect(r, "met");
+        repeat.unless_met = true;
+    }
     if (r->g->open_repeat)
         tessi_graph_read_fail(r, "the repeat before it has no end");
     VEC_PUSH(r->arena, &r->g->repeats, repeat);
@@ -48,6 +52,12 @@ void tessi_read_repeat_end(Reader *r)
         else if (s)
             g->repeats.at[s->repeat - 1].carried.at[s->carried].next = next;
     } while (tessi_graph_read_accept(r, ","));
+    if (tessi_graph_read_accept(r, "until")) {
+        Repeat *repeat = &g->repeats.at[g->open_repeat - 1];
+        repeat->until = tessi_graph_read_stage_name(r);
+        tessi_graph_read_expect(r, "every");
+        repeat->every = tessi_graph_read_integer(r, 1, INT32_MAX);
+    }
     g->open_repeat = 0;
 }
 

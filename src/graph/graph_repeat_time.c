@@ -8,7 +8,8 @@
 typedef struct Blocking {
     const Graph *g;
     Rewrite r;
-    StageId *stage; /* by stage of g: its number in the copy */
+    StageId *stage;   /* by stage of g: its number in the copy */
+    const bool *test; /* by stage of g: only the condition of its repeat needs it */
     Arena *a;
 } Blocking;
 
@@ -34,7 +35,8 @@ static StageId copy_carried(Blocking *b, StageId of, uint32_t carried, uint32_t 
 
 /* The body of repeat `number`, whose first stage is `begin`, once: from the images now[] on, which become what it
  * leaves. `turn` makes names; 0: they stay. */
-static void add_turn(Blocking *b, uint32_t number, StageId begin, uint32_t turn, StageId *now)
+static void add_turn(Blocking *b, uint32_t number, StageId begin, uint32_t turn, bool tested,
+                     StageId *now)
 {
     const Repeat *from = &b->g->repeats.at[number - 1];
     StageId *next = ARENA_NEW_ARRAY(b->a, StageId, from->carried.n);
@@ -44,7 +46,7 @@ static void add_turn(Blocking *b, uint32_t number, StageId begin, uint32_t turn,
     for (StageId id = begin; id.v < b->g->stages.n && tessi_stage(b->g, id)->repeat == number;
          id.v++) {
         Stage s = *tessi_stage(b->g, id);
-        if (s.kind == STAGE_CARRIED)
+        if (s.kind == STAGE_CARRIED || (b->test[id.v] && !tested))
             continue;
         s.name = turn ? name_in_turn(b->a, s.name, turn) : s.name;
         b->stage[id.v] = tessi_graph_copy_stage(&b->r, &s, NULL);
@@ -54,14 +56,18 @@ static void add_turn(Blocking *b, uint32_t number, StageId begin, uint32_t turn,
     memcpy(now, next, from->carried.n * sizeof *now);
 }
 
-/* The body of repeat `number`, whose first stage is `begin`, with `turns` turns one behind the other. first[] are the
- * stages of the copy that it begins from, and becomes what it leaves. */
+/* The body of repeat `number`, whose first stage is `begin`, with `turns` turns one behind the other; the condition is
+ * asked after the last of these. first[] are the stages of the copy that it begins from, and becomes what it leaves. */
 static void add_repeat(Blocking *b, uint32_t number, StageId begin, uint32_t turns,
                        RepeatCount count, StageId *first)
 {
     const Repeat *from = &b->g->repeats.at[number - 1];
     Graph *to = b->r.to;
     Repeat repeat = { .name = from->name, .span = from->span, .count = count };
+    const bool tested = from->until.v && !count.rest; /* what is left over is less than every */
+    if (tested)
+        repeat.every = from->every / turns;
+    repeat.unless_met = from->until.v && count.rest;
     StageId *now = ARENA_NEW_ARRAY(b->a, StageId, from->carried.n);
     to->open_repeat = to->repeats.n + 1;
     for (uint32_t k = 0; k < from->carried.n; k++) {
@@ -70,8 +76,10 @@ static void add_repeat(Blocking *b, uint32_t number, StageId begin, uint32_t tur
         VEC_PUSH(to->arena, &repeat.carried, c);
     }
     for (uint32_t turn = 1; turn <= turns; turn++)
-        add_turn(b, number, begin, turns > 1 ? turn : 0, now);
+        add_turn(b, number, begin, turns > 1 ? turn : 0, tested && turn == turns, now);
     to->open_repeat = 0;
+    if (tested)
+        repeat.until = b->stage[from->until.v];
     for (uint32_t k = 0; k < from->carried.n; k++)
         repeat.carried.at[k].next = now[k];
     VEC_PUSH(to->arena, &to->repeats, repeat);
@@ -128,7 +136,7 @@ static void add_turns(Blocking *b, uint32_t number, StageId begin)
     for (uint32_t k = 0; k < from->carried.n; k++)
         now[k] = b->stage[from->carried.at[k].first.v];
     for (int64_t turn = 1; turn <= turns; turn++)
-        add_turn(b, number, begin, turns > 1 ? (uint32_t)turn : 0, now);
+        add_turn(b, number, begin, turns > 1 ? (uint32_t)turn : 0, false, now);
     tessi_expr_map_clear(&b->r.map);
     for (uint32_t k = 0; k < from->carried.n; k++)
         b->stage[from->carried.at[k].last.v] = now[k];
@@ -137,8 +145,10 @@ static void add_turns(Blocking *b, uint32_t number, StageId begin)
 
 bool tessi_repeat_can_block(const Graph *g, uint32_t number, uint32_t time)
 {
-    const RepeatCount *count = &g->repeats.at[number - 1].count;
-    return count->by == 1 && (count->from != COUNT_FROM_NOTHING || count->add >= time);
+    const Repeat *r = &g->repeats.at[number - 1];
+    const RepeatCount *count = &r->count;
+    return count->by == 1 && (!r->until.v || r->every % time == 0)
+           && (count->from != COUNT_FROM_NOTHING || count->add >= time);
 }
 
 /* time NULL: written out. */
@@ -146,7 +156,10 @@ static Graph *blocked(const Graph *g, Arena *a, const uint32_t *time)
 {
     Arena *scratch = tessi_scratch_open(a);
     Graph *to = tessi_graph_new(a, g->name);
-    Blocking b = { .g = g, .a = scratch, .stage = ARENA_NEW_ARRAY(scratch, StageId, g->stages.n) };
+    Blocking b = { .g = g,
+                   .a = scratch,
+                   .stage = ARENA_NEW_ARRAY(scratch, StageId, g->stages.n),
+                   .test = tessi_graph_tests(g, scratch) };
     tessi_rewrite_init(&b.r, g, to, scratch);
     b.r.stage = b.stage;
     tessi_graph_copy_begin(&b.r);
@@ -155,7 +168,8 @@ static Graph *blocked(const Graph *g, Arena *a, const uint32_t *time)
         const Stage *s = tessi_stage(g, id);
         const uint32_t now = s->repeat != open ? s->repeat : 0;
         open = s->repeat;
-        if (now && !time && g->repeats.at[now - 1].count.from == COUNT_FROM_NOTHING)
+        if (now && !time && g->repeats.at[now - 1].count.from == COUNT_FROM_NOTHING
+            && !g->repeats.at[now - 1].until.v)
             add_turns(&b, now, id);
         else if (now)
             add_blocked(&b, now, id,

@@ -19,7 +19,7 @@
  *   repeat T turns 40                                # turns 0 plus scalar n by 8 rest: see RepeatCount
  *   stage T_before[M, N] float = entry of temp       # carried; `of` what the first turn finds
  *   stage T[M, N] float = T_before * 0.5f
- *   end T_before = T                                 # , B = T_before
+ *   end T_before = T                                 # , B = T_before; until T_small every 4
  *   stage T_last[M, N] float = last T_before
  *
  * Line ends mean nothing. Names that are not plain words, or would be read otherwise (`min`, `let`), stand in double

@@ -20,6 +20,8 @@ typedef struct Run {
     int64_t *size_value; /* by size */
     uint64_t used_bytes;
     TransformedSum sum; /* of the stage at hand; window none = it has none */
+    const bool *test;   /* by stage: only a condition needs it */
+    bool met;           /* the condition of the last repeat held */
     PointEval point;
 } Run;
 
@@ -72,6 +74,9 @@ static void keep_for_turns(Run *r)
                 r->last_use[c->first.v] > stop ? r->last_use[c->first.v] : stop;
             r->last_use[c->next.v] = r->last_use[c->entry.v] = UINT32_MAX;
         }
+    VEC_FOREACH (const Repeat, again, &g->repeats)
+        r->last_use[again->until.v] = UINT32_MAX;
+    r->test = tessi_graph_tests(g, r->args->arena);
 }
 
 static void prepare(Run *r)
@@ -316,6 +321,21 @@ static void end_turn(Run *r, uint32_t number)
         r->image[repeat->carried.at[k].entry.v] = left[k];
 }
 
+/* So many turns of a repeat were done. */
+static void note_end(Run *r, uint32_t number, int64_t turns)
+{
+    const Graph *g = r->g;
+    const Repeat *repeat = &g->repeats.at[number - 1];
+    uint32_t loop = 0;
+    for (uint32_t k = 0; k < number; k++)
+        loop += g->repeats.at[k].until.v != 0;
+    if (!r->args->ends || (!repeat->until.v && !repeat->unless_met))
+        return;
+    LoopEnd *end = &r->args->ends[loop - 1];
+    const int64_t by = repeat->count.rest ? 1 : repeat->count.by;
+    *end = (LoopEnd){ (repeat->unless_met ? end->turns : 0) + turns * by, r->met };
+}
+
 /* The body that begins at stage `first`, turn after turn. */
 static bool run_repeat(Run *r, StageId first, const Region *region)
 {
@@ -324,18 +344,24 @@ static bool run_repeat(Run *r, StageId first, const Region *region)
     const Repeat *repeat = &g->repeats.at[number - 1];
     if (!begin_repeat(r, repeat))
         return false;
-    for (int64_t turn = turns_of(r, &repeat->count); turn > 0; turn--) {
+    const int64_t most = repeat->unless_met && r->met ? 0 : turns_of(r, &repeat->count);
+    int64_t turn = 0;
+    r->met = r->met && repeat->unless_met;
+    while (turn < most && !r->met) {
+        const bool tested = ++turn % (repeat->until.v ? repeat->every : 1) == 0;
         const Region *at = region;
         for (StageId id = first; id.v < g->stages.n && tessi_stage(g, id)->repeat == number;
              id.v++) {
             const Stage *s = tessi_stage(g, id);
-            if (s->kind != STAGE_CARRIED && r->last_use[id.v]
+            if (s->kind != STAGE_CARRIED && r->last_use[id.v] && (tested || !r->test[id.v])
                 && !run_stage(r, s, &r->image[id.v], at))
                 return false;
             at += s->pieces.n;
         }
+        r->met = repeat->until.v && tested && *r->image[repeat->until.v].at;
         end_turn(r, number);
     }
+    note_end(r, number, turn);
     VEC_FOREACH (const Carried, c, &repeat->carried) {
         StageImage *entry = &r->image[c->entry.v];
         if (!c->last.v || !r->last_use[c->last.v]) {

@@ -27,7 +27,8 @@ typedef struct InterpArgs {
      * (graph_transform.h). The sum is computed as written too, and must not differ by more than is promised. NULL =
      * no stage */
     const uint16_t *transform;
-    Arena *arena; /* for side tables; the caller disposes of it after the run */
+    Arena *arena;  /* for side tables; the caller disposes of it after the run */
+    LoopEnd *ends; /* out: of each loop with a condition, in order; NULL: nobody asks */
 } InterpArgs;
 
 #endif

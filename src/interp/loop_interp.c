@@ -628,16 +628,30 @@ static bool make_buffers(Run *r)
     return true;
 }
 
+/* A truth value in memory; one that was never stored is a fault of the program. */
+static bool holds(void *user, LBufferId condition)
+{
+    Run *r = user;
+    const LoopBuffer *b = &r->buffers[condition.v];
+    if (b->stored[0] == b->life)
+        return *b->data != 0;
+    return !tessi_failf(r->failure, TESS_ERROR_INTERNAL, "the condition '%s' was never stored",
+                        b->buffer->name);
+}
+
 static bool run_functions(Run *r)
 {
     const InterpArgs *args = r->args;
     LoopOrder order = tessi_loop_order(r->p, r->arena, args->params, args->scalars);
+    order.holds = holds;
+    order.user = r;
+    order.ends = args->ends;
     for (uint32_t i; tessi_loop_order_next(&order, &i);) {
         r->function = &r->p->functions.at[i];
         if (!run_block(r, &r->function->body))
             return false;
     }
-    return true;
+    return !r->failure->status;
 }
 
 static bool run_program(Run *r)

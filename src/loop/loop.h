@@ -180,12 +180,10 @@ struct LStmt {
  *   grid loops      the outermost loops but for constants before them: nested in each other, from 0 to grid[axis], step
  *                   1;
  *   thread loops    inside the grid loops (or anywhere, when there are none), one nest after the other. The threads of
- *                   a block share the
- *                   iterations out: thread t of n runs t, t + n, ... All threads have finished one nest, and see what
- *                     it stored, before
- *                   any begins the next: where that matters printers put a barrier. What stands between nests is
- *                     executed by every
- *                   thread and must be the same for all: LETs, loops and conditions; no stores.
+ *                   a block share the iterations out: thread t of n runs t, t + n, ... All threads have finished one
+ *                   nest, and see what it stored, before any begins the next: where that matters printers put a
+ *                   barrier. What stands between nests every thread executes, the same for all: LETs, loops and
+ *                   conditions; no stores.
  *
  * Executed as ordinary nested loops a kernel gives the same values; the interpreter's check for races then is the
  * check that no barrier is missing. A kernel without grid and thread loops is executed by one thread. */
@@ -193,18 +191,27 @@ enum { LOOP_MAX_AXES = 3 };
 
 /* Functions of a repeat are executed turn after turn. They stand one behind the other in as many versions as there
  * are images to rotate, alike but for these: a turn with `left` turns behind it executes version left % n_versions.
- * Before the first turn, those that are marked `once` are executed, in version (turns + behind) % n_versions. */
+ * Before the first turn, those that are marked `once` are executed, in version (turns + behind) % n_versions.
+ *
+ * A repeat may have a condition. Behind each turn whose number is a multiple of `every`, functions marked `test` store
+ * it; if it holds, those marked `met` follow, all of the version of that turn, and no turn. */
 typedef struct LRepeat {
     const char *name;
     LExprId turns; /* INDEX, over constants, parameters and input scalars; never negative */
     /* likewise: turns of repeats behind it that go on with its images, and count as left; none: 0 */
     LExprId behind;
     uint32_t n_versions;
+    LBufferId until; /* TEMP, of type BOOL, without dimensions; none: all turns are done */
+    uint32_t every;
+    bool unless_met; /* there are no turns when the condition of the repeat before this one held */
+    /* Number from 1 of the loop with a condition that it is of, `by` turns of which are one of these; 0: of none. */
+    uint32_t loop, by;
 } LRepeat;
+typedef enum LWhen { LWHEN_TURN, LWHEN_ONCE, LWHEN_TEST, LWHEN_MET } LWhen;
 typedef struct LPlace {
     uint32_t repeat; /* number of the repeat, from 1; 0: in none, executed once */
     uint32_t version;
-    bool once;
+    LWhen when;
 } LPlace;
 typedef struct LFunction {
     LPlace place;

@@ -550,16 +550,25 @@ static void print_declarations(Printer *pr)
             tessi_text_add(pr->out, " behind ");
             print_expr(pr, r->behind, 0);
         }
+        if (r->until.v) {
+            tessi_text_add(pr->out, " until ");
+            tessi_text_add(pr->out, pr->buffer[r->until.v]);
+            tessi_text_addf(pr->out, " every %u", (unsigned)r->every);
+        }
+        tessi_text_add(pr->out, r->unless_met ? " unless met" : "");
+        if (r->loop)
+            tessi_text_addf(pr->out, " loop %u by %u", (unsigned)r->loop, (unsigned)r->by);
         tessi_text_add(pr->out, "\n");
     }
 }
 
-/* of NUMBER version N once */
+/* of NUMBER version N once|test|met */
 static void print_turns(Printer *pr, const LPlace *place)
 {
+    static const char *const when[] = { "", " once", " test", " met" };
     if (place->repeat)
         tessi_text_addf(pr->out, " of %u version %u%s", (unsigned)place->repeat,
-                        (unsigned)place->version, place->once ? " once" : "");
+                        (unsigned)place->version, when[place->when]);
 }
 
 /* grid [X, Y, Z] block [X, Y, Z] resident N beside */

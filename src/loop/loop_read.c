@@ -86,7 +86,7 @@ bool tessi_loop_read_type(LoopReader *r, ScalarType *type)
            || tessi_loop_fault(r, "no type is called '%s'", t.name);
 }
 
-static bool read_natural(LoopReader *r, uint32_t *n)
+bool tessi_loop_read_natural(LoopReader *r, uint32_t *n)
 {
     Value v;
     if (r->fault || !tessi_loop_read_value(r, TYPE_INDEX, &v))
@@ -152,7 +152,7 @@ static bool declare_var(LoopReader *r, const LoopToken *t, LVar like, LVarId *v)
     return tessi_loop_declare(r, t, LNAME_VAR, v->v);
 }
 
-static bool read_buffer_name(LoopReader *r, LBufferId *b)
+bool tessi_loop_read_buffer(LoopReader *r, LBufferId *b)
 {
     LoopToken t;
     if (!tessi_loop_expect_name(r, &t))
@@ -180,11 +180,11 @@ static bool read_for(LoopReader *r, LStmt *s)
         return false;
     s->b = tessi_loop_read_typed(r, TYPE_INDEX);
     uint32_t step = 1;
-    if (!s->b.v || (tessi_loop_accept_word(r, "step") && !read_natural(r, &step)))
+    if (!s->b.v || (tessi_loop_accept_word(r, "step") && !tessi_loop_read_natural(r, &step)))
         return false;
     s->step = step;
     s->lanes = accept_lanes(r);
-    if (tessi_loop_accept_word(r, "least") && !read_natural(r, &s->least))
+    if (tessi_loop_accept_word(r, "least") && !tessi_loop_read_natural(r, &s->least))
         return false;
     if (r->of)
         tessi_template_open(r, s);
@@ -251,7 +251,7 @@ static bool read_set(LoopReader *r, LStmt *s)
 
 static bool read_store(LoopReader *r, LStmt *s, const char *sign)
 {
-    if (!read_buffer_name(r, &s->buffer))
+    if (!tessi_loop_read_buffer(r, &s->buffer))
         return false;
     int n = tessi_loop_read_indices(r, s->index);
     if (n < 0 || !tessi_loop_expect(r, sign))
@@ -278,7 +278,7 @@ static bool read_shift(LoopReader *r, LStmt *s)
     if (!tessi_loop_accept_word(r, "by"))
         return tessi_loop_fault(r, "expected 'by'");
     const bool back = tessi_loop_accept(r, "-");
-    if (!read_natural(r, &by))
+    if (!tessi_loop_read_natural(r, &by))
         return false;
     s->step = back ? -(int64_t)by : by;
     return true;
@@ -286,7 +286,7 @@ static bool read_shift(LoopReader *r, LStmt *s)
 
 static bool read_moved(LoopReader *r, LStmt *s, LBufferId *b)
 {
-    if (!read_buffer_name(r, b))
+    if (!tessi_loop_read_buffer(r, b))
         return false;
     if (tessi_loop_is_line(r->p, *b))
         return true;
@@ -303,7 +303,7 @@ static bool read_move(LoopReader *r, LStmt *s)
 
 static bool read_prefetch(LoopReader *r, LStmt *s)
 {
-    if (!read_buffer_name(r, &s->buffer))
+    if (!tessi_loop_read_buffer(r, &s->buffer))
         return false;
     const int n = tessi_loop_read_indices(r, s->index);
     s->n_index = n < 0 ? 0 : (uint8_t)n;
@@ -312,7 +312,7 @@ static bool read_prefetch(LoopReader *r, LStmt *s)
 
 static bool read_sort(LoopReader *r, LStmt *s)
 {
-    if (!read_buffer_name(r, &s->buffer) || !tessi_loop_expect(r, ","))
+    if (!tessi_loop_read_buffer(r, &s->buffer) || !tessi_loop_expect(r, ","))
         return false;
     s->a = tessi_loop_read_typed(r, TYPE_INDEX);
     return s->a.v != 0;
@@ -323,7 +323,7 @@ static bool read_local(LoopReader *r, LStmt *s)
 {
     if (r->of && r->ahead.kind == LTOK_SIGN && r->ahead.text[0] == ':')
         return tessi_template_local(r, s);
-    return read_buffer_name(r, &s->buffer);
+    return tessi_loop_read_buffer(r, &s->buffer);
 }
 
 /* The words before `for`; what they say goes to *s. False when there are none. */
@@ -335,7 +335,7 @@ static bool read_loop_flags(LoopReader *r, LStmt *s)
         *flags |= LFOR_PARALLEL | LFOR_GRID;
     else if (tessi_loop_accept_word(r, "thread"))
         *flags |= LFOR_PARALLEL | LFOR_THREAD;
-    if (*flags && (!read_natural(r, &axis) || axis >= LOOP_MAX_AXES)) {
+    if (*flags && (!tessi_loop_read_natural(r, &axis) || axis >= LOOP_MAX_AXES)) {
         tessi_loop_fault(r, "an axis is 0, 1 or 2");
         axis = 0;
     }
@@ -345,7 +345,8 @@ static bool read_loop_flags(LoopReader *r, LStmt *s)
     if (tessi_loop_accept_word(r, "simd")) {
         uint32_t vectors = 1;
         *flags |= LFOR_SIMD;
-        if (r->token.kind == LTOK_NUMBER && (!read_natural(r, &vectors) || vectors > UINT8_MAX))
+        if (r->token.kind == LTOK_NUMBER
+            && (!tessi_loop_read_natural(r, &vectors) || vectors > UINT8_MAX))
             tessi_loop_fault(r, "the vectors of a loop are 1 to 255");
         s->vectors = (uint8_t)vectors;
     }
@@ -489,7 +490,7 @@ static bool read_image(LoopReader *r, LImage *im)
         uint32_t offset = 0;
         if (!tessi_loop_expect_name(r, &channel) || !tessi_loop_expect(r, ":")
             || !tessi_loop_read_type(r, &type) || !tessi_loop_expect(r, "@")
-            || !read_natural(r, &offset))
+            || !tessi_loop_read_natural(r, &offset))
             return false;
         VEC_PUSH(r->arena, &types, type);
         VEC_PUSH(r->arena, &names, channel.name);
@@ -505,7 +506,8 @@ static bool read_image(LoopReader *r, LImage *im)
     im->uniform = tessi_loop_accept_word(r, "pixel");
     if (!im->uniform && !tessi_loop_accept_word(r, "mixed"))
         return tessi_loop_fault(r, "expected 'pixel' or 'mixed'");
-    return read_natural(r, &im->pixel_bytes) && tessi_loop_read_sizes(r, im->size, &im->n_dims);
+    return tessi_loop_read_natural(r, &im->pixel_bytes)
+           && tessi_loop_read_sizes(r, im->size, &im->n_dims);
 }
 
 static bool read_table(LoopReader *r, LBuffer *b)
@@ -547,8 +549,8 @@ static bool read_buffer(LoopReader *r)
     if (b.in_memory && !tessi_loop_accept_word(r, "memory"))
         return tessi_loop_fault(r, "tables are in constant memory, or 'in memory'");
     if (b.kind == LBUF_INPUT || b.kind == LBUF_OUTPUT)
-        if (!read_natural(r, &b.image) || !tessi_loop_expect(r, "/")
-            || !read_natural(r, &b.channel))
+        if (!tessi_loop_read_natural(r, &b.image) || !tessi_loop_expect(r, "/")
+            || !tessi_loop_read_natural(r, &b.channel))
             return false;
     if (!tessi_loop_read_type(r, &b.type))
         return false;
@@ -608,41 +610,6 @@ static bool read_equal(LoopReader *r)
     return true;
 }
 
-/* `repeat` name `versions` N `turns` expression */
-static bool read_repeat(LoopReader *r)
-{
-    LoopToken name;
-    LRepeat repeat = { 0 };
-    if (!tessi_loop_expect_name(r, &name))
-        return false;
-    repeat.name = name.name;
-    if (!tessi_loop_accept_word(r, "versions") || !read_natural(r, &repeat.n_versions)
-        || !tessi_loop_accept_word(r, "turns"))
-        return tessi_loop_fault(r, "a repeat has 'versions N turns' and an expression");
-    repeat.turns = tessi_loop_read_typed(r, TYPE_INDEX);
-    if (!repeat.turns.v)
-        return false;
-    if (tessi_loop_accept_word(r, "behind")) {
-        repeat.behind = tessi_loop_read_typed(r, TYPE_INDEX);
-        if (!repeat.behind.v)
-            return false;
-    }
-    VEC_PUSH(r->arena, &r->p->repeats, repeat);
-    return true;
-}
-
-/* `of` NUMBER `version` N `once`, or nothing */
-static bool read_turns(LoopReader *r, LPlace *place)
-{
-    if (!tessi_loop_accept_word(r, "of"))
-        return true;
-    if (!read_natural(r, &place->repeat) || !tessi_loop_accept_word(r, "version")
-        || !read_natural(r, &place->version))
-        return tessi_loop_fault(r, "expected 'of NUMBER version N'");
-    place->once = tessi_loop_accept_word(r, "once");
-    return true;
-}
-
 /* `grid [` X, Y, Z `] block [` x, y, z `]` */
 static bool read_launch(LoopReader *r, LFunction *f)
 {
@@ -657,12 +624,12 @@ static bool read_launch(LoopReader *r, LFunction *f)
         const LExpr *e = tessi_lexpr(r->p, grid[axis]);
         if (e->kind != LEXPR_CONST || e->value.i != 1) /* none stands for 1 */
             f->grid[axis] = grid[axis];
-        if ((axis && !tessi_loop_expect(r, ",")) || !read_natural(r, &f->block[axis]))
+        if ((axis && !tessi_loop_expect(r, ",")) || !tessi_loop_read_natural(r, &f->block[axis]))
             return false;
     }
     if (!tessi_loop_expect(r, "]"))
         return false;
-    if (tessi_loop_accept_word(r, "resident") && !read_natural(r, &f->resident))
+    if (tessi_loop_accept_word(r, "resident") && !tessi_loop_read_natural(r, &f->resident))
         return false;
     f->beside = tessi_loop_accept_word(r, "beside");
     return true;
@@ -675,7 +642,7 @@ static bool read_function(LoopReader *r, const char *comment, bool is_kernel)
     if (!tessi_loop_expect_name(r, &name))
         return false;
     f.name = name.name;
-    if (!read_turns(r, &f.place))
+    if (!tessi_loop_read_place(r, &f.place))
         return false;
     if (is_kernel && !read_launch(r, &f))
         return false;
@@ -705,7 +672,7 @@ static const char *read_head_comment(LoopReader *r)
 static bool read_vectors(LoopReader *r)
 {
     uint32_t *bytes = &r->p->vector_bytes;
-    return read_natural(r, bytes)
+    return tessi_loop_read_natural(r, bytes)
            && (*bytes == 16 || *bytes == 32 || *bytes == 64
                || tessi_loop_fault(r, "vectors have 16, 32 or 64 bytes"));
 }
@@ -722,7 +689,7 @@ static bool read_declaration(LoopReader *r)
         return tessi_loop_fault(r, "expected 'function' or 'kernel' behind its comment, found '%s'",
                                 r->token.text);
     if (tessi_loop_accept_word(r, "width"))
-        return read_natural(r, &r->p->width);
+        return tessi_loop_read_natural(r, &r->p->width);
     if (tessi_loop_accept_word(r, "vectors"))
         return read_vectors(r);
     if (tessi_loop_accept_word(r, "param"))
@@ -736,7 +703,7 @@ static bool read_declaration(LoopReader *r)
     if (tessi_loop_accept_word(r, "buffer"))
         return read_buffer(r);
     if (tessi_loop_accept_word(r, "repeat"))
-        return read_repeat(r);
+        return tessi_loop_read_repeat(r);
     if (tessi_loop_accept_word(r, "input")) {
         if (!read_image(r, &image))
             return false;

@@ -62,6 +62,12 @@ int tessi_loop_read_list(LoopReader *r, LExprId *args, int most);
 int tessi_loop_read_indices(LoopReader *r, LExprId *index);
 /* The same for the sizes of a buffer. */
 bool tessi_loop_read_sizes(LoopReader *r, LExprId *size, uint8_t *n);
+/* A number from 0 on; the name of a buffer. */
+bool tessi_loop_read_natural(LoopReader *r, uint32_t *n);
+bool tessi_loop_read_buffer(LoopReader *r, LBufferId *b);
+/* loop_read_repeat.c: what stands behind `repeat`; where a function stands in a repeat, if in one. */
+bool tessi_loop_read_repeat(LoopReader *r);
+bool tessi_loop_read_place(LoopReader *r, LPlace *place);
 /* A constant of a stored type. */
 bool tessi_loop_read_value(LoopReader *r, ScalarType t, Value *v);
 

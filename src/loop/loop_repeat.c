@@ -37,13 +37,74 @@ LoopOrder tessi_loop_order(const LoopProgram *p, Arena *a, const int64_t *params
         LoopOrder){ .place = place, .n = p->functions.n, .turns = turns, .repeats = p->repeats.at };
 }
 
+uint32_t tessi_loop_conditions(const LoopProgram *p)
+{
+    uint32_t n = 0;
+    VEC_FOREACH (const LRepeat, r, &p->repeats)
+        n = r->loop > n ? r->loop : n;
+    return n;
+}
+
+static const LRepeat *repeat_of(const LoopOrder *o)
+{
+    return &o->repeats[o->place[o->begin].repeat - 1];
+}
+
+/* The functions of the open repeat that are due now. */
 static bool fits(const LoopOrder *o)
 {
     const LPlace *place = &o->place[o->at];
-    const uint32_t versions = o->repeats[place->repeat - 1].n_versions;
-    const LTurns *n = &o->turns[place->repeat - 1];
-    const int64_t left = (o->once ? n->turns : o->left) + n->behind;
-    return place->once == o->once && place->version == (uint32_t)(left % versions);
+    const int64_t left = o->left + o->turns[place->repeat - 1].behind;
+    return place->when == o->when && place->version == (uint32_t)(left % repeat_of(o)->n_versions);
+}
+
+static void go_through(LoopOrder *o, LWhen when)
+{
+    o->when = when;
+    o->at = o->begin;
+}
+
+static void begin_repeat(LoopOrder *o)
+{
+    o->begin = o->end = o->at;
+    while (o->end < o->n && o->place[o->end].repeat == o->place[o->begin].repeat)
+        o->end++;
+    const LRepeat *r = repeat_of(o);
+    o->all = r->unless_met && o->met ? 0 : o->turns[o->place[o->begin].repeat - 1].turns;
+    o->left = o->all;
+    o->met = o->met && r->unless_met;
+    o->open = true;
+    go_through(o, LWHEN_ONCE);
+}
+
+static void end_repeat(LoopOrder *o)
+{
+    const LRepeat *r = repeat_of(o);
+    LoopEnd *end = o->ends && r->loop ? &o->ends[r->loop - 1] : NULL;
+    if (end)
+        *end = (LoopEnd){ (r->unless_met ? end->turns : 0) + (o->all - o->left) * r->by, o->met };
+    o->open = false;
+    o->at = o->end;
+}
+
+/* All functions of the open repeat have been looked at: what comes now. */
+static void go_on(LoopOrder *o)
+{
+    const LRepeat *r = repeat_of(o);
+    const int64_t done = o->all - o->left;
+    if (o->when == LWHEN_TURN && r->until.v && done % r->every == 0) {
+        go_through(o, LWHEN_TEST);
+        return;
+    }
+    o->met = o->met || (o->when == LWHEN_TEST && o->holds(o->user, r->until));
+    if (o->when == LWHEN_TEST && o->met) {
+        go_through(o, LWHEN_MET);
+    } else if (o->when == LWHEN_MET || !o->left) {
+        end_repeat(o);
+    } else {
+        o->left--;
+        go_through(o, LWHEN_TURN);
+    }
 }
 
 bool tessi_loop_order_next(LoopOrder *o, uint32_t *number)
@@ -55,21 +116,14 @@ bool tessi_loop_order_next(LoopOrder *o, uint32_t *number)
             if (now)
                 return true;
         } else if (o->open) {
-            if (o->once)
-                o->left = o->turns[o->place[o->begin].repeat - 1].turns;
-            o->once = false;
-            o->open = o->left-- > 0;
-            o->at = o->open ? o->begin : o->end;
+            go_on(o);
         } else if (o->at >= o->n) {
             return false;
         } else if (!o->place[o->at].repeat) {
             *number = o->at++;
             return true;
         } else {
-            o->open = o->once = true;
-            o->begin = o->end = o->at;
-            while (o->end < o->n && o->place[o->end].repeat == o->place[o->begin].repeat)
-                o->end++;
+            begin_repeat(o);
         }
     }
 }

@@ -599,6 +599,24 @@ static bool is_count(Verifier *v, LExprId id)
     return sound;
 }
 
+/* The condition is stored where it can be looked at; a repeat that goes on without one stands behind it. */
+static bool check_until(Verifier *v, const LRepeat *r)
+{
+    const LoopProgram *p = v->p;
+    const LRepeat *before = r > p->repeats.at ? r - 1 : NULL;
+    if (r->unless_met && (!before || !before->until.v || before->loop != r->loop))
+        return fault(v, "no condition ends the repeat before '%s'", shown(r->name));
+    if ((r->until.v || r->unless_met) != (r->loop > 0) || r->loop > p->repeats.n
+        || (r->loop && !r->by))
+        return fault(v, "repeat '%s' is of no loop with a condition", shown(r->name));
+    if (!r->until.v)
+        return true;
+    const LBuffer *b = r->until.v < p->buffers.n ? &p->buffers.at[r->until.v] : NULL;
+    if (!b || b->kind != LBUF_TEMP || b->type != TYPE_BOOL || b->n_dims || r->every < 1)
+        return fault(v, "the condition of repeat '%s' is no truth value in memory", shown(r->name));
+    return true;
+}
+
 /* The functions of each repeat stand together, and are of versions that there are. */
 static bool check_repeats(Verifier *v)
 {
@@ -613,6 +631,8 @@ static bool check_repeats(Verifier *v)
             return fault(v, "the turns of repeat '%s' are not known before a run", shown(r->name));
         if (r->n_versions < 1)
             return fault(v, "repeat '%s' has no versions", shown(r->name));
+        if (!check_until(v, r))
+            return false;
     }
     uint32_t last = 0, before = 0;
     VEC_FOREACH (const LFunction, f, &p->functions) {

@@ -71,6 +71,8 @@ static uint32_t goes_on_with(const Lower *l, uint32_t number)
     if (!before || before + 1 != number)
         return 0;
     const Repeat *from = &l->g->repeats.at[before - 1];
+    if (from->unless_met || (from->until.v && !r->unless_met))
+        return 0; /* where its images are is known behind it alone */
     const LowerRing *own = &l->ring[number - 1], *other = &l->ring[before - 1];
     bool same = from->carried.n == r->carried.n && own->n == other->n;
     for (uint32_t k = 0; k < r->carried.n && same; k++)
@@ -132,10 +134,10 @@ static LExprId turns_of(Lower *l, const RepeatCount *n)
     return turns;
 }
 
-static void place_functions(Lower *l, uint32_t from, uint32_t repeat, uint32_t version, bool once)
+static void place_functions(Lower *l, uint32_t from, uint32_t repeat, uint32_t version, LWhen when)
 {
     for (; from < l->p->functions.n; from++)
-        l->p->functions.at[from].place = (LPlace){ repeat, version, once };
+        l->p->functions.at[from].place = (LPlace){ repeat, version, when };
 }
 
 /* Brings what the first turn finds to its places in the ring. */
@@ -154,6 +156,82 @@ static void add_firsts(Lower *l, uint32_t number, uint32_t version)
     }
 }
 
+/* Elements that go from one place in the ring to another. */
+typedef struct Move {
+    uint32_t from, to, carried;
+} Move;
+
+static bool is_from(const Move *moves, uint32_t n, uint32_t place)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < n; i++)
+        any = any || moves[i].from == place;
+    return any;
+}
+
+static void copy_in_ring(Lower *l, uint32_t number, const Move *move, uint32_t to)
+{
+    const Repeat *r = &l->g->repeats.at[number - 1];
+    const LowerRing *ring = &l->ring[number - 1];
+    const StageId entry = r->carried.at[move->carried].entry;
+    const char *name = tessi_stage(l->g, r->carried.at[ring->head[move->carried]].next)->name;
+    l->buffer[entry.v] = in_ring(ring, move->carried, move->from);
+    tessi_lower_copy(l, entry, in_ring(ring, move->carried, to),
+                     tessi_sprintf(l->arena, "%s_met", name),
+                     tessi_sprintf(l->arena, "%s, left by the turn that was the last one", name));
+}
+
+/* One after the other, so that none is overwritten before it is copied. Moves are to the first places of the ring and
+ * one place is free, by which those that wait for each other go. */
+static void make_moves(Lower *l, uint32_t number, Move *moves, uint32_t n)
+{
+    const uint32_t free_place = l->ring[number - 1].n - 1;
+    while (n) {
+        uint32_t i = 0;
+        while (i < n && is_from(moves, n, moves[i].to))
+            i++;
+        if (i < n) {
+            copy_in_ring(l, number, &moves[i], moves[i].to);
+            moves[i] = moves[--n];
+        } else {
+            copy_in_ring(l, number, &moves[0], free_place);
+            moves[0].from = free_place;
+        }
+    }
+}
+
+/* Behind a turn of this version, after which the condition held: brings what is left to where a turn of version 0
+ * would have left it. */
+static void add_ends(Lower *l, uint32_t number, uint32_t version)
+{
+    const Repeat *r = &l->g->repeats.at[number - 1];
+    const Repeat *behind = number < l->g->repeats.n && goes_on_with(l, number + 1) ? r + 1 : NULL;
+    const LowerRing *ring = &l->ring[number - 1];
+    for (uint32_t head = 0; head < r->carried.n; head++) {
+        Move *moves = ARENA_NEW_ARRAY(l->scratch, Move, r->carried.n);
+        uint32_t n = 0;
+        for (uint32_t k = 0; k < r->carried.n; k++)
+            if (ring->head[k] == head && (behind ? behind : r)->carried.at[k].last.v)
+                moves[n++] = (Move){ (version + ring->lag[k]) % ring->n, ring->lag[k], k };
+        make_moves(l, number, moves, n);
+    }
+    set_version(l, number, version);
+}
+
+/* The loop of the program that this repeat is of, when a condition may end that, and the condition. */
+static void set_condition(Lower *l, uint32_t number, LRepeat *repeat)
+{
+    const Repeat *r = &l->g->repeats.at[number - 1];
+    if (!r->until.v && !r->unless_met)
+        return;
+    for (uint32_t k = 0; k < number; k++)
+        repeat->loop += l->g->repeats.at[k].until.v != 0;
+    repeat->until = l->buffer[r->until.v];
+    repeat->every = r->until.v ? (uint32_t)r->every : 0;
+    repeat->unless_met = r->unless_met;
+    repeat->by = r->count.rest ? 1 : (uint32_t)r->count.by;
+}
+
 /* Of so many turns, with so many behind them, one is of this version. */
 static bool is_used(int64_t turns, int64_t behind, uint32_t n, uint32_t version)
 {
@@ -170,34 +248,51 @@ uint32_t tessi_lower_repeat(Lower *l, uint32_t number, uint32_t begin,
     const Repeat *r = &g->repeats.at[number - 1];
     const LowerRing *ring = &l->ring[number - 1];
     LRepeat repeat = { .name = r->name, .turns = turns_of(l, &r->count), .n_versions = ring->n };
-    const Repeat *behind = number < g->repeats.n && goes_on_with(l, number + 1) ? r + 1 : NULL;
-    if (behind)
-        repeat.behind = turns_of(l, &behind->count);
+    set_condition(l, number, &repeat);
+    bool known = r->count.from == COUNT_FROM_NOTHING;
+    const int64_t turns = known ? tessi_repeat_turns(&r->count, 0) : 0;
+    int64_t after = 0;
+    for (uint32_t k = number; k < g->repeats.n && goes_on_with(l, k + 1); k++) {
+        const RepeatCount *count = &g->repeats.at[k].count;
+        const LExprId more = turns_of(l, count);
+        repeat.behind = repeat.behind.v ? tessi_l_op(l, OP_ADD, repeat.behind, more) : more;
+        known = known && count->from == COUNT_FROM_NOTHING;
+        after += known ? tessi_repeat_turns(count, 0) : 0;
+    }
     VEC_PUSH(l->arena, &l->p->repeats, repeat);
     const uint32_t of = l->p->repeats.n;
-    const bool known = r->count.from == COUNT_FROM_NOTHING;
-    const int64_t after = known && behind ? tessi_repeat_turns(&behind->count, 0) : 0;
-    const int64_t turns = known ? tessi_repeat_turns(&r->count, 0) : 0;
-    uint32_t end = begin;
+    uint32_t end = begin, tests = begin;
+    const bool *test = tessi_graph_tests(g, l->scratch);
     while (end < l->plan->groups.n
-           && tessi_stage(g, l->plan->groups.at[end].members.at[0])->repeat == number)
-        end++;
+           && tessi_stage(g, l->plan->groups.at[end].members.at[0])->repeat == number) {
+        const bool turn = !test[l->plan->groups.at[end++].members.at[0].v];
+        tests = turn ? end : tests;
+    }
     for (uint32_t version = 0; version < ring->n; version++) {
         const uint32_t from = l->p->functions.n;
         if (!ring->after && (!known || (turns + after) % ring->n == version))
             add_firsts(l, number, version);
-        place_functions(l, from, of, version, true);
+        place_functions(l, from, of, version, LWHEN_ONCE);
     }
     bool *filled = ARENA_NEW_ARRAY(l->scratch, bool, g->stages.n);
     memcpy(filled, l->constant_filled, g->stages.n * sizeof *filled);
     for (uint32_t version = 0; version < ring->n; version++) {
-        const uint32_t from = l->p->functions.n;
+        uint32_t from = l->p->functions.n;
         set_version(l, number, version);
         memcpy(l->constant_filled, filled, g->stages.n * sizeof *filled);
-        for (uint32_t i = begin; i < end && (!known || is_used(turns, after, ring->n, version));
-             i++)
+        if (known && !is_used(turns, after, ring->n, version))
+            continue;
+        for (uint32_t i = begin; i < tests; i++)
             add(l, &l->plan->groups.at[i]);
-        place_functions(l, from, of, version, false);
+        place_functions(l, from, of, version, LWHEN_TURN);
+        from = l->p->functions.n;
+        for (uint32_t i = tests; i < end; i++)
+            add(l, &l->plan->groups.at[i]);
+        place_functions(l, from, of, version, LWHEN_TEST);
+        from = l->p->functions.n;
+        if (r->until.v && version)
+            add_ends(l, number, version);
+        place_functions(l, from, of, version, LWHEN_MET);
     }
     set_version(l, number, 0);
     memcpy(l->constant_filled, filled, g->stages.n * sizeof *filled);

@@ -233,8 +233,6 @@ uint32_t *tessi_plan_times(Arena *a, const Graph *g, const Machine *m);
 uint32_t *tessi_plan_times_said(Arena *a, const Graph *g, const char *text);
 /* Of a graph whose turns are blocked: turns of repeat `number` that are one. */
 uint32_t tessi_plan_time_of(const Graph *g, uint32_t number);
-/* How often a stage is computed, as far as that is known before a run. */
-double tessi_plan_turns(const Graph *g, StageId id);
 /* Each stage by itself in memory, every read tested, nothing parallel: the reference. */
 Plan *tessi_plan_naive(Arena *a, const Graph *g, const Machine *m);
 /* The plan that a name stands for (presets.def), as papers compute. After a colon may stand the rows and columns of the

@@ -262,13 +262,16 @@ void tessi_plan_limit_rows(PlanFacts *f, const Plan *p, const PlanCodeSize *size
 static void find_parts(PlanFacts *f)
 {
     f->part = tessi_graph_parts(f->g, f->arena);
+    f->test = tessi_graph_tests(f->g, f->arena);
     GRAPH_FOREACH_STAGE (f->g, id)
         VEC_FOREACH (const PlanRead, r, &f->reads[id.v])
             if (f->part && f->part[id.v] != f->part[r->producer.v])
                 f->returned[r->producer.v] = true;
-    VEC_FOREACH (const Repeat, repeat, &f->g->repeats)
+    VEC_FOREACH (const Repeat, repeat, &f->g->repeats) {
+        f->returned[repeat->until.v] = true;
         VEC_FOREACH (const Carried, c, &repeat->carried)
             f->returned[c->first.v] = f->returned[c->next.v] = true;
+    }
 }
 
 /* The stage is a channel of the image. */

@@ -37,6 +37,7 @@ struct PlanFacts {
     /* has to be in memory: a channel of an output, or what another part of the program reads */
     bool *returned;
     uint32_t *part;   /* of the program, which computes it (graph.h); NULL: there is one */
+    bool *test;       /* only a condition needs it (graph.h) */
     bool *can_inline; /* may be recomputed at its uses: computed, plain, not returned */
     /* every image it reads, it reads at the point itself or by computed index; no windows */
     bool *pointwise;
@@ -190,6 +191,8 @@ const Stage *tessi_plan_domain(const Graph *g, StageId id);
 /* Two stages can be computed by the same loops, point by point. */
 /* One part of the program computes both. */
 bool tessi_plan_same_part(const PlanFacts *f, StageId a, StageId b);
+/* plan_time.c: how often a stage is computed, as far as that is known before a run. */
+double tessi_plan_turns(const PlanFacts *f, StageId id);
 bool tessi_plan_can_share_loops(const PlanFacts *f, StageId a, StageId b);
 /* Appends a group of one stage with the natural loops: dimensions in order, outermost parallel, last in vectors. */
 PlanGroup *tessi_plan_add_group(Plan *p, const Graph *g, StageId first);

@@ -82,7 +82,7 @@ static double group_seconds(const Estimator *c, const PlanGroup *group)
 static void count(const Estimator *c, const PlanGroup *group, PlanEstimate *e)
 {
     const double points = points_of(c, domain_of(c, group->members.at[0]))
-                          * tessi_plan_turns(c->f->g, group->members.at[0]);
+                          * tessi_plan_turns(c->f, group->members.at[0]);
     const GroupCost x = tessi_plan_group_cost(c->f, c->an, c->m, c->p, group);
     e->bytes_read += points * x.traffic.read;
     e->bytes_written += points * x.traffic.written;
@@ -108,7 +108,7 @@ static void bound(const Estimator *c, PlanEstimate *e)
         if (c->f->needed[id.v] && (input || is_result[id.v]))
             bytes += points_of(c, s) * tessi_type_info(s->type)->bytes;
         if (!input && tessi_plan_computes(c->f, id))
-            compute += points_of(c, domain_of(c, id)) * tessi_plan_turns(g, id)
+            compute += points_of(c, domain_of(c, id)) * tessi_plan_turns(c->f, id)
                        * tessi_plan_op_seconds(m, &c->an->cost[id.v], s->type);
     }
     e->must_move = bytes;
@@ -128,7 +128,7 @@ PlanEstimate tessi_plan_estimate(const Plan *p, const Graph *g, const Analysis *
     bound(&c, &e);
     c.m = &own;
     VEC_FOREACH (const PlanGroup, group, &p->groups) {
-        const double turns = tessi_plan_turns(g, group->members.at[0]);
+        const double turns = tessi_plan_turns(c.f, group->members.at[0]);
         e.seconds += turns * group_seconds(&c, group);
         e.start_seconds += turns * start_seconds(&c, group);
         count(&c, group, &e);

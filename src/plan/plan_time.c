@@ -6,15 +6,18 @@
 
 enum { MOST_TIME = 16, NOMINAL = 2048 };
 
-double tessi_plan_turns(const Graph *g, StageId id)
+double tessi_plan_turns(const PlanFacts *f, StageId id)
 {
+    const Graph *g = f->g;
     const uint32_t repeat = tessi_stage(g, id)->repeat;
     if (!repeat)
         return 1;
     enum { SUPPOSED = 64 };
     const RepeatCount *n = &g->repeats.at[repeat - 1].count;
+    const int64_t every = f->test[id.v] ? g->repeats.at[repeat - 1].every : 1;
     const Scalar *s = n->from == COUNT_FROM_SCALAR ? &g->scalars.at[n->ref] : NULL;
-    return (double)tessi_repeat_turns(n, s && s->has_default ? s->value.i : SUPPOSED);
+    return (double)tessi_repeat_turns(n, s && s->has_default ? s->value.i : SUPPOSED)
+           / (double)every;
 }
 
 static double seconds_of(Arena *a, const Graph *g, const Machine *m, const uint32_t *time)

@@ -76,7 +76,7 @@ static const char *check_members(Check *c, uint32_t i)
                 return tessi_sprintf(
                     a,
                     "stages '%s' and '%s' are computed in different parts of the program: a "
-                    "repeat is between them",
+                    "repeat or its condition is between them",
                     name_of(c, *id), name_of(c, first));
         }
     }

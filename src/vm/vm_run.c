@@ -172,11 +172,20 @@ static bool sizes_are_positive(const VmCode *code, const int64_t *params, Failur
     return true;
 }
 
+static bool holds(void *user, LBufferId condition)
+{
+    const VmThread *t = user;
+    return *t->run->buffers[condition.v].data != 0;
+}
+
 /* One after the other, those of repeats turn after turn. */
 static void run_functions(VmThread *t)
 {
     const InterpArgs *args = t->run->args;
     LoopOrder order = tessi_loop_order(t->code->p, args->arena, args->params, args->scalars);
+    order.holds = holds;
+    order.user = t;
+    order.ends = args->ends;
     for (uint32_t i; tessi_loop_order_next(&order, &i);) {
         t->function = &t->code->functions.at[i];
         tessi_vm_exec(t, t->function->first, t->function->end);
