@@ -348,17 +348,36 @@ static void edges_from_copies(Lower *l, const Nest *nest, const Bounds *b, const
     tessi_scope_close(l);
 }
 
+/* How many points of a row, left and right, read beyond the image that is copied. */
+static void edge_widths(const Lower *l, const Nest *nest, const Bounds *b, const Copy *c,
+                        int64_t width[2])
+{
+    const Lin count = tessi_lin_size(l->g, nest->count[1]);
+    const Lin image = tessi_lin_size(l->g, tessi_stage(l->g, c->image)->size[1]);
+    const Lin more = tessi_lin_add_scaled(&count, &image, -1);
+    const int64_t beyond = more.ok && !more.n ? more.constant : 0;
+    const int64_t right = c->hi[1] - (b->columns - 1) + beyond;
+    width[0] = c->lo[1] < 0 ? -c->lo[1] : 0;
+    width[1] = right > 0 ? right : 0;
+}
+
 /* Whether to copy what the edges of a block read is less work than to answer each of their reads. */
-static bool copies_pay(const Nest *nest, const Bounds *b)
+static bool copies_pay(const Lower *l, const Nest *nest, const Bounds *b)
 {
     enum { WORK_OF_ELEMENT = 2 }; /* in reads: by less it is not worth its code */
-    double work = 0, reach = 0;
+    double work = 0;
+    int64_t edge[2] = { 0, 0 }, width[2];
     VEC_FOREACH (const Copy, c, &b->copies) {
-        const double columns = (double)c->size[1];
-        work += 2 * WORK_OF_ELEMENT * (double)c->size[0] * columns;
-        reach = columns - b->columns > reach ? columns - b->columns : reach;
+        edge_widths(l, nest, b, c, width);
+        for (int side = 0; side < 2; side++)
+            edge[side] = width[side] > edge[side] ? width[side] : edge[side];
     }
-    return nest->windows || reach * nest->rows * b->copies.reads > work;
+    const int64_t steps =
+        (edge[0] + b->columns - 1) / b->columns + (edge[1] + b->columns - 1) / b->columns;
+    VEC_FOREACH (const Copy, c, &b->copies)
+        work += (double)steps * WORK_OF_ELEMENT * (double)c->size[0] * (double)c->size[1];
+    return nest->windows
+           || (double)(edge[0] + edge[1]) * nest->rows * (double)b->copies.reads > work;
 }
 
 /* Copies of what the edges of a block of rows read, if that is all and not too much. */
@@ -378,7 +397,7 @@ static bool find_copies(Lower *l, const Nest *nest, Bounds *b)
         ok = ok && !c->loose;
         bytes += c->size[0] * c->size[1] * tessi_type_info(c->type)->bytes;
     }
-    return ok && b->copies.n && bytes <= MOST_BYTES && copies_pay(nest, b);
+    return ok && b->copies.n && bytes <= MOST_BYTES && copies_pay(l, nest, b);
 }
 
 /* Edges of blocks are widened to whole steps of vectors, and computed from copies where that can be and pays. */
