@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "graph/access.h"
+#include "graph/graph_eval.h"
 
 enum { MAX_COUNT = 65535 }; /* values that counters of 16 bits can count */
 
@@ -111,6 +112,44 @@ bool tessi_stage_wide_sum(const Graph *g, ExprWalk *walk, const Stage *s, WideSu
     return true;
 }
 
+/* The points of a window of two variables where a condition on these holds, as runs. */
+static bool find_runs(const Graph *g, ExprWalk *walk, const Window *w, ExprId where,
+                      WideMedian *out)
+{
+    const ExprList *list = tessi_expr_walk(walk, g, &where, 1);
+    VEC_FOREACH (const ExprId, it, list) {
+        const ExprKind kind = tessi_expr(g, *it)->kind;
+        if (kind == EXPR_LOAD || kind == EXPR_SCALAR || kind == EXPR_SIZE || kind == EXPR_INDEX
+            || kind == EXPR_WINDOW)
+            return false;
+    }
+    PointEval p;
+    VEC(WindowRun) runs = { 0 };
+    tessi_point_init(&p, g, walk->arena);
+    const Region region = tessi_point_region(&p, walk->arena, walk, where);
+    for (uint32_t i = 0; i < out->rows; i++) {
+        WindowRun run = { .row = i };
+        for (uint32_t j = 0; j <= out->cols; j++) {
+            p.window[w->level][0] = w->lo[0] + (int32_t)i;
+            p.window[w->level][1] = w->lo[1] + (int32_t)j;
+            if (j < out->cols && !tessi_point_eval(&p, &region))
+                return false;
+            const bool in = j < out->cols && p.value[where.v].i;
+            out->points += in;
+            if (in && run.from == run.to)
+                run.from = j;
+            run.to = in ? j + 1 : run.to;
+            if (in || run.from == run.to)
+                continue;
+            VEC_PUSH(walk->arena, &runs, run);
+            run.from = run.to;
+        }
+    }
+    out->run = runs.at;
+    out->n_runs = runs.n;
+    return out->points > 0;
+}
+
 bool tessi_stage_wide_median(const Graph *g, ExprWalk *walk, const Stage *s, WideMedian *out)
 {
     const ExprId window = s->n_dims == 2 ? only_window(g, walk, s) : (ExprId){ 0 };
@@ -119,8 +158,8 @@ bool tessi_stage_wide_median(const Graph *g, ExprWalk *walk, const Stage *s, Wid
         return false;
     const Expr *e = tessi_expr(g, window);
     const Window *w = tessi_window(g, e->window);
-    if (e->reduction != REDUCE_MEDIAN || e->n_args != 1 || e->type == TYPE_BOOL
-        || e->type == TYPE_U64 || w->n_vars != 2 || tessi_window_points(w) > MAX_COUNT
+    if (e->reduction != REDUCE_MEDIAN || e->type == TYPE_BOOL || e->type == TYPE_U64
+        || w->n_vars != 2 || tessi_window_points(w) > MAX_COUNT
         || !is_tap(g, e->arg[0], e->window, &out->read))
         return false;
     out->window = window;
@@ -128,6 +167,9 @@ bool tessi_stage_wide_median(const Graph *g, ExprWalk *walk, const Stage *s, Wid
     out->rows = (uint32_t)(w->hi[0] - w->lo[0] + 1);
     out->cols = (uint32_t)(w->hi[1] - w->lo[1] + 1);
     out->key = e->type == TYPE_F32 ? TYPE_I32 : e->type == TYPE_F64 ? TYPE_I64 : e->type;
+    if (e->n_args > 1)
+        return find_runs(g, walk, w, e->arg[1], out);
+    out->points = out->rows * out->cols;
     return true;
 }
 

@@ -50,11 +50,19 @@ bool tessi_wide_sum(const Graph *g, ExprWalk *walk, uint8_t n_dims, ExprId windo
  * when there is none. `must`: it is asked for. */
 bool tessi_stage_wide_sum(const Graph *g, ExprWalk *walk, const Stage *s, WideSum *out, bool *must);
 
-/* A median of a rectangle of what is read at the distance of the variables: what can be found strip by strip. */
+/* Points beside each other in a row of a window, [from, to), counted from its first row and column. */
+typedef struct WindowRun {
+    uint32_t row, from, to;
+} WindowRun;
+
+/* A median of a rectangle, or of a shape in it that is known when compiling, of what is read at the distance of the
+ * variables: what can be found strip by strip. */
 typedef struct WideMedian {
     ExprId window, value; /* value: the read, or a cast of it */
     AccessId read;
-    uint32_t rows, cols;
+    uint32_t rows, cols, points;
+    const WindowRun *run; /* n_runs of them, of a shape; NULL: all points of the rectangle */
+    uint32_t n_runs;
     /* integers that compare as the values do: those themselves, of reals their places in order */
     ScalarType key;
 } WideMedian;

@@ -1,4 +1,4 @@
-/* Medians of wide rectangles, strip by strip: templates/median.loops. */
+/* Medians of wide rectangles and shapes, strip by strip: templates/median.loops. */
 #include "loop/lower_median.h"
 #include "loop/lower_gather.h"
 #include "loop/lower_group.h"
@@ -62,7 +62,7 @@ void tessi_lower_median(Lower *l, const PlanGroup *group)
     tessi_stage_wide_median(l->g, &l->walk, m.stage, &m.what);
     const ScalarType type = tessi_expr(l->g, m.what.window)->type, key = m.what.key;
     m.wide = (int64_t)group->strip + m.what.cols - 1;
-    m.rank = (int64_t)m.what.rows * m.what.cols / 2;
+    m.rank = m.what.points / 2;
     l->n_loop_dims = 2;
     l->inside_last = l->inside_rows = false;
     m.read = tessi_gather_new(l, tessi_access(l->g, m.what.read), type);
@@ -85,6 +85,7 @@ void tessi_lower_median(Lower *l, const PlanGroup *group)
         ARG_NUMBER("across", m.what.cols),
         ARG_NUMBER("wide", m.wide),
         ARG_NUMBER("rank", m.rank),
+        ARG_NUMBER("n_runs", m.what.n_runs),
         ARG_NUMBER("least", tessi_type_range(group->counts ? key : type).lo),
         ARG_NUMBER("n_bits", 8 * bytes),
         ARG_NUMBER("ordered", m.read.ordered),
@@ -94,6 +95,7 @@ void tessi_lower_median(Lower *l, const PlanGroup *group)
         ARG_BUFFER("values", m.values),
         ARG_BUFFER("results", m.results),
         ARG_BUFFER("bits", bits),
+        ARG_BUFFER("runs", tessi_median_runs(l, m.stage->name, &m.what)),
         ARG_PART("begin", begin_strip),
         ARG_PART("copy", copy_rows),
         ARG_PART("give", give_row),

@@ -7,5 +7,7 @@
 
 /* A table of the powers of two of a key's bits, the highest first. */
 LBufferId tessi_median_bits(Lower *l, const char *stage, ScalarType key);
+/* A table of the runs of a shape: row, first column and the one after the last, of each; none without a shape. */
+LBufferId tessi_median_runs(Lower *l, const char *stage, const WideMedian *median);
 
 #endif

@@ -1,4 +1,4 @@
-/* Medians of wide rectangles on GPUs: templates/median_kernel.loops. */
+/* Medians of wide rectangles and shapes on GPUs: templates/median_kernel.loops. */
 #include "loop/lower_gather.h"
 #include "loop/lower_group.h"
 #include "loop/lower_median.h"
@@ -118,7 +118,7 @@ static void instance(Median *m)
     const PlanGroup *group = m->group;
     const PlanLevels *levels = &group->levels;
     const ScalarType key = m->what.key;
-    const int64_t points = (int64_t)m->what.rows * m->what.cols;
+    const int64_t points = m->what.points;
     const ScalarType counter = points <= UINT8_MAX ? TYPE_U8 : TYPE_U16;
     const int64_t parts = 4 / tessi_type_info(counter)->bytes, together = PLAN_WARP * parts;
     const uint8_t bytes = tessi_type_info(key)->bytes;
@@ -133,6 +133,7 @@ static void instance(Median *m)
         ARG_NUMBER("across", m->what.cols),
         ARG_NUMBER("wide", m->wide),
         ARG_NUMBER("rank", points / 2),
+        ARG_NUMBER("n_runs", m->what.n_runs),
         ARG_NUMBER("least", tessi_type_range(group->counts ? key : m->type).lo),
         ARG_NUMBER("parts", parts),
         ARG_NUMBER("together", group->strip % together ? 0 : together),
@@ -149,6 +150,7 @@ static void instance(Median *m)
         ARG_BUFFER("come", m->rows[0]),
         ARG_BUFFER("go", m->rows[1]),
         ARG_BUFFER("bits", group->counts ? tessi_median_bits(l, m->stage->name, key) : m->rows[0]),
+        ARG_BUFFER("runs", tessi_median_runs(l, m->stage->name, &m->what)),
         ARG_PART("begin", begin_block),
         ARG_PART("copy", copy_rows),
         ARG_PART("give", give),

@@ -42,6 +42,28 @@ LBufferId tessi_median_bits(Lower *l, const char *stage, ScalarType key)
     return tessi_loop_buffer(l->p, &b);
 }
 
+LBufferId tessi_median_runs(Lower *l, const char *stage, const WideMedian *median)
+{
+    enum { FACTS = 3 };
+    const uint32_t n = FACTS * median->n_runs;
+    if (!median->run)
+        return (LBufferId){ 0 };
+    Value *at = ARENA_NEW_ARRAY(l->arena, Value, n);
+    for (uint32_t k = 0; k < median->n_runs; k++) {
+        at[FACTS * k] = tessi_value_int(median->run[k].row);
+        at[FACTS * k + 1] = tessi_value_int(median->run[k].from);
+        at[FACTS * k + 2] = tessi_value_int(median->run[k].to);
+    }
+    LBuffer b = { .name = tessi_sprintf(l->arena, "%s_runs", stage),
+                  .kind = LBUF_TABLE,
+                  .type = TYPE_I32,
+                  .n_dims = 1,
+                  .size = { tessi_l_int(l, n) },
+                  .table = at,
+                  .n_table = n };
+    return tessi_loop_buffer(l->p, &b);
+}
+
 typedef struct Selection {
     Lower *l;
     Eval *ev;

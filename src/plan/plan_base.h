@@ -3,6 +3,7 @@
 #define TESSERA_PLAN_PLAN_BASE_H
 
 #include "graph/access.h"
+#include "graph/graph_transform.h"
 #include "graph/graph_walk.h"
 #include "plan/plan.h"
 
@@ -98,6 +99,8 @@ double tessi_plan_transform_seconds(const PlanFacts *f, const Machine *m, const 
 const char *tessi_plan_check_median(const PlanFacts *f, const Plan *p, const PlanGroup *group);
 /* What a point of a group with strips of medians costs; 0 without. */
 double tessi_plan_median_seconds(const PlanFacts *f, const Machine *m, const PlanGroup *group);
+/* What a median is of, as the reasons say it. */
+void tessi_plan_median_values(Text *text, const WideMedian *median);
 /* Gives the group of a stage with a wide median strips where that is expected to pay, and says why or why not. */
 void tessi_plan_choose_median(const PlanFacts *f, const Analysis *an, const Machine *m, StageId id,
                               PlanGroup *group);

@@ -26,8 +26,10 @@ const char *tessi_plan_check_median(const PlanFacts *f, const Plan *p, const Pla
         return tessi_sprintf(
             a,
             "group '%s': strips of medians are for the only window of one stage in "
-            "two dimensions, a median of a rectangle",
+            "two dimensions, a median of a rectangle or of a shape known when compiling",
             group->name);
+    if (!group->counts && median.run)
+        return tessi_sprintf(a, "group '%s': histograms are for rectangles", group->name);
     if (!group->counts && tessi_type_info(median.key)->bytes > 2)
         return tessi_sprintf(a, "group '%s': histograms are for integers of 8 or 16 bits",
                              group->name);
@@ -54,7 +56,7 @@ static double histogram_seconds(const Machine *m, const WideMedian *median)
 /* For each bit, every value is loaded, compared and counted. */
 static double counting_seconds(const Machine *m, const WideMedian *median)
 {
-    const double values = (double)median->rows * median->cols;
+    const double values = median->points;
     double bytes = tessi_type_info(median->key)->bytes, bits = 8 * bytes;
     if (bytes < 2 && values > 255) /* counters are wider */
         bytes = 2;
@@ -77,6 +79,14 @@ double tessi_plan_median_seconds(const PlanFacts *f, const Machine *m, const Pla
 
 /* ---- Choosing -------------------------------------------------------------------------------- */
 
+void tessi_plan_median_values(Text *text, const WideMedian *median)
+{
+    tessi_text_add(text, "the median of ");
+    if (median->run)
+        tessi_text_addf(text, "%u of ", (unsigned)median->points);
+    tessi_text_addf(text, "%u x %u values", (unsigned)median->rows, (unsigned)median->cols);
+}
+
 void tessi_plan_choose_median(const PlanFacts *f, const Analysis *an, const Machine *m, StageId id,
                               PlanGroup *group)
 {
@@ -84,7 +94,7 @@ void tessi_plan_choose_median(const PlanFacts *f, const Analysis *an, const Mach
     const Stage *s = tessi_stage(f->g, id);
     if (!tessi_stage_wide_median(f->g, f->walk, s, &median))
         return;
-    const bool narrow = tessi_type_info(median.key)->bytes <= 2;
+    const bool narrow = tessi_type_info(median.key)->bytes <= 2 && !median.run;
     const double counted = counting_seconds(m, &median), slid = histogram_seconds(m, &median);
     const double sorted =
         tessi_plan_op_seconds(m, &an->cost[id.v], tessi_expr(f->g, median.window)->type);
@@ -99,8 +109,8 @@ void tessi_plan_choose_median(const PlanFacts *f, const Analysis *an, const Mach
                         && scratch_bytes(&median, counts, rows, strip) <= PLAN_MAX_SCRATCH_BYTES;
     Text text;
     tessi_text_init(&text, f->arena);
-    tessi_text_addf(&text, "the median of %u x %u values %s: by counting %.1f ns a point",
-                    (unsigned)median.rows, (unsigned)median.cols,
+    tessi_plan_median_values(&text, &median);
+    tessi_text_addf(&text, " %s: by counting %.1f ns a point",
                     !chosen  ? "by sorting"
                     : counts ? "bit by bit, by counting what is less"
                              : "by histograms that slide along strips",

@@ -10,14 +10,9 @@ static bool is_narrow(const WideMedian *median)
     return tessi_type_info(median->key)->bytes == 1;
 }
 
-static int64_t points_of(const WideMedian *median)
-{
-    return (int64_t)median->rows * median->cols;
-}
-
 static int64_t counter_bytes(const WideMedian *median)
 {
-    return points_of(median) <= UINT8_MAX ? 1 : 2;
+    return median->points <= UINT8_MAX ? 1 : 2;
 }
 
 static int64_t shared_bytes(const WideMedian *median, const PlanGroup *group)
@@ -39,8 +34,10 @@ const char *tessi_plan_check_median_kernel(const PlanFacts *f, const PlanGroup *
         return tessi_sprintf(a,
                              "group '%s': on GPUs strips of medians are kernels of kind 'median', "
                              "not split, for the only window of one stage in two dimensions, a "
-                             "median of a rectangle",
+                             "median of a rectangle or of a shape known when compiling",
                              group->name);
+    if (!group->counts && median.run)
+        return tessi_sprintf(a, "group '%s': histograms are for rectangles", group->name);
     if (group->strip != tessi_level_threads(&group->levels, 0)
         || tessi_level_outputs(&group->levels, 0) != 1
         || (group->counts ? group->median
@@ -95,7 +92,7 @@ static double counting_seconds(const Machine *m, const WideMedian *median)
     const double value = bytes > 4   ? m->median_count_wide
                          : bytes > 2 ? m->median_count_word
                                      : m->median_count_narrow;
-    return 8 * bytes * (double)points_of(median) * value / lanes_a_second(m);
+    return 8 * bytes * (double)median->points * value / lanes_a_second(m);
 }
 
 double tessi_plan_median_kernel_seconds(const PlanFacts *f, const Machine *m,
@@ -144,9 +141,9 @@ void tessi_plan_choose_median_kernel(const PlanFacts *f, const Analysis *an, con
     const Stage *s = tessi_stage(f->g, id);
     if (!tessi_stage_wide_median(f->g, f->walk, s, &median)) {
         if (f->sorts[id.v])
-            group->reason = "a median is found point by point: only that of a "
-                            "rectangle that is the one window of a stage in two dimensions can be "
-                            "found otherwise";
+            group->reason = "a median is found point by point: only that of a rectangle, or of a "
+                            "shape known when compiling, that is the one window of a stage in two "
+                            "dimensions can be found otherwise";
         return;
     }
     const double counted = counting_seconds(m, &median), slid = histogram_seconds(m, &median);
@@ -154,19 +151,20 @@ void tessi_plan_choose_median_kernel(const PlanFacts *f, const Analysis *an, con
         tessi_plan_op_seconds(m, &an->cost[id.v], tessi_expr(f->g, median.window)->type);
     PlanGroup tried = { .n_dims = 2 };
     tessi_levels_one_by_one(&tried.levels, 2);
-    tried.counts = !is_narrow(&median) || counted < slid;
+    const bool bins = is_narrow(&median) && !median.run;
+    tried.counts = !bins || counted < slid;
     const bool fits = tried.counts ? fit_tile(&median, &tried) : fit_histograms(m, &median, &tried);
     const bool chosen = fits && (tried.counts ? counted : slid) < sorted;
     Text text;
     tessi_text_init(&text, f->arena);
-    tessi_text_addf(&text, "the median of %u x %u values %s: by counting %.3f ns a point",
-                    (unsigned)median.rows, (unsigned)median.cols,
+    tessi_plan_median_values(&text, &median);
+    tessi_text_addf(&text, " %s: by counting %.3f ns a point",
                     !fits     ? "by sorting, for shared memory does not hold what a block reads"
                     : !chosen ? "by sorting"
                     : tried.counts ? "bit by bit, by counting what is less"
                                    : "by histograms of threads that go down the rows",
                     counted * 1e9);
-    if (is_narrow(&median))
+    if (bins)
         tessi_text_addf(&text, ", by histograms %.3f", slid * 1e9);
     tessi_text_addf(&text, ", by sorting %.3f", sorted * 1e9);
     if (chosen && !tried.counts)

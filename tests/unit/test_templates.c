@@ -509,21 +509,49 @@ static int by_value(const void *a, const void *b)
     return *(const int16_t *)a - *(const int16_t *)b;
 }
 
-static int16_t median_at(const int16_t *in, int y, int x)
+/* The shape that is tried: from each row of the window some columns left and right are left out. */
+static bool in_shape(int i, int j)
+{
+    return j >= i % 2 && j < ACROSS - i % 3;
+}
+
+static LBufferId shape_runs(Lower *l, uint32_t *points)
+{
+    Value *at = ARENA_NEW_ARRAY(l->arena, Value, 3 * HIGH);
+    *points = 0;
+    for (int i = 0; i < HIGH; i++) {
+        at[3 * i] = tessi_value_int(i);
+        at[3 * i + 1] = tessi_value_int(i % 2);
+        at[3 * i + 2] = tessi_value_int(ACROSS - i % 3);
+        *points += (uint32_t)(ACROSS - i % 3 - i % 2);
+    }
+    return tessi_loop_buffer(l->p, &(LBuffer){ .name = "runs",
+                                               .kind = LBUF_TABLE,
+                                               .type = TYPE_I32,
+                                               .n_dims = 1,
+                                               .size = { tessi_l_int(l, 3 * HIGH) },
+                                               .table = at,
+                                               .n_table = 3 * HIGH });
+}
+
+static int16_t median_at(const int16_t *in, int y, int x, bool shape)
 {
     int16_t all[HIGH * ACROSS];
+    size_t n = 0;
     for (int i = 0; i < HIGH; i++)
         for (int j = 0; j < ACROSS; j++) {
+            if (shape && !in_shape(i, j))
+                continue;
             const int row = y + i < HEIGHT ? y + i : HEIGHT - 1;
             const int column = x + j < WIDTH ? x + j : WIDTH - 1;
-            all[i * ACROSS + j] = in[row * WIDTH + column];
+            all[n++] = in[row * WIDTH + column];
         }
-    qsort(all, HIGH * ACROSS, sizeof *all, by_value);
-    return all[HIGH * ACROSS / 2];
+    qsort(all, n, sizeof *all, by_value);
+    return all[n / 2];
 }
 
 /* Values of a byte in 16 bits, which all algorithms take. `how`: on CPUs; NULL: on GPUs, `counts` or not. */
-static void medians(Arena *a, const char *how, bool counts, int64_t points, bool march)
+static void medians(Arena *a, const char *how, bool counts, int64_t points, bool march, bool shape)
 {
     Lower *l = begin(a, "loops test\n"
                         "input in: { \"\": int16 @0 } pixel 2 [9, 21]\n"
@@ -537,6 +565,9 @@ static void medians(Arena *a, const char *how, bool counts, int64_t points, bool
     m.come = array(l, "come", t, 4, WIDE);
     m.go = array(l, "go", t, 4, WIDE);
     const int64_t least = counts || (how && tessi_streq(how, "median_count")) ? INT16_MIN : 0;
+    uint32_t values;
+    const LBufferId runs = shape_runs(l, &values);
+    values = shape ? values : HIGH * ACROSS;
     const TemplateArg args[] = { ARG_WORDS("how", how ? how : ""),
                                  ARG_WORDS("parallel", "parallel"),
                                  ARG_EXPR("height", tessi_l_int(l, HEIGHT)),
@@ -547,7 +578,8 @@ static void medians(Arena *a, const char *how, bool counts, int64_t points, bool
                                  ARG_NUMBER("high", HIGH),
                                  ARG_NUMBER("across", ACROSS),
                                  ARG_NUMBER("wide", WIDE),
-                                 ARG_NUMBER("rank", HIGH * ACROSS / 2),
+                                 ARG_NUMBER("rank", values / 2),
+                                 ARG_NUMBER("n_runs", shape ? HIGH : 0),
                                  ARG_NUMBER("least", least),
                                  ARG_NUMBER("n_bits", 16),
                                  ARG_NUMBER("ordered", 0),
@@ -568,6 +600,7 @@ static void medians(Arena *a, const char *how, bool counts, int64_t points, bool
                                  ARG_BUFFER("come", m.come),
                                  ARG_BUFFER("go", m.go),
                                  ARG_BUFFER("bits", powers(l, t, 16)),
+                                 ARG_BUFFER("runs", runs),
                                  ARG_PART("begin", begin_strip),
                                  ARG_PART("copy", how ? copy_strip : copy_block),
                                  ARG_PART("give", how ? give_strip : give_point),
@@ -589,23 +622,25 @@ static void medians(Arena *a, const char *how, bool counts, int64_t points, bool
     run(l, &(InterpArgs){ .inputs = &from, .outputs = &to });
     for (int y = 0; y < HEIGHT; y++)
         for (int x = 0; x < WIDTH; x++)
-            assert_int_equal(out[y * WIDTH + x], median_at(in, y, x));
+            assert_int_equal(out[y * WIDTH + x], median_at(in, y, x, shape));
 }
 
 static void medians_of_strips(void **state)
 {
-    medians(*state, "median_count", false, 1, false);
-    medians(*state, "median_8", false, 1, false);
-    medians(*state, "median_16", false, 1, false);
+    medians(*state, "median_count", false, 1, false, false);
+    medians(*state, "median_count", false, 1, false, true);
+    medians(*state, "median_8", false, 1, false, false);
+    medians(*state, "median_16", false, 1, false, false);
 }
 
 static void medians_of_blocks(void **state)
 {
-    medians(*state, NULL, false, 1, false);
-    medians(*state, NULL, false, 1, true);
-    medians(*state, NULL, true, 1, false);
-    medians(*state, NULL, true, 2, false);
-    medians(*state, NULL, true, 4, true);
+    medians(*state, NULL, false, 1, false, false);
+    medians(*state, NULL, false, 1, true, false);
+    medians(*state, NULL, true, 1, false, false);
+    medians(*state, NULL, true, 2, false, true);
+    medians(*state, NULL, true, 2, false, false);
+    medians(*state, NULL, true, 4, true, false);
 }
 
 /* ---- general.loops --------------------------------------------------------------------------- */
