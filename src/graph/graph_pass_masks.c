@@ -577,6 +577,8 @@ static ExprId combine(Masks *m, const Domain *at, const Taps *t, ExprId otherwis
         return parts;
     if (t->method != METHOD_DIRECT)
         parts = tessi_taps_in_parts(m, at, t);
+    if (!parts.v && t->method != METHOD_DIRECT)
+        parts = tessi_taps_in_runs(m, at, t);
     if (parts.v)
         return parts;
     const uint32_t taps = count_used(t);

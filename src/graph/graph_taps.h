@@ -64,5 +64,11 @@ bool tessi_taps_fold(Masks *m, const Taps *t, Taps *folded);
 /* A line of equal weights (or none: minima, maxima, any, all) by way of stages of partial results, which neighbours
  * share; none where that is not cheaper or the contract about rounding forbids it. */
 ExprId tessi_taps_in_parts(Masks *m, const Domain *at, const Taps *t);
+/* The same of other shapes than lines and products: rows of them are runs, made of such partial results. */
+ExprId tessi_taps_in_runs(Masks *m, const Domain *at, const Taps *t);
+/* All points that are used have one weight, and there are some. */
+bool tessi_taps_equal_weights(const Taps *t, Value *weight);
+/* What storing partial results costs, in taps. */
+uint32_t tessi_taps_stage_cost(ScalarType t);
 
 #endif

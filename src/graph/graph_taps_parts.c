@@ -26,8 +26,8 @@ static uint32_t reads_of(const Parts *p, uint32_t n, uint32_t part)
     return p->overlap ? (n + part - 1) / part : n / part + n % part;
 }
 
-/* What storing partial results costs, in taps, as measured: a vector of narrow elements takes many taps at once. */
-static uint32_t stage_taps(ScalarType t)
+/* As measured: a vector of narrow elements takes many taps at once. */
+uint32_t tessi_taps_stage_cost(ScalarType t)
 {
     uint32_t bytes = tessi_type_info(t)->bytes;
     return bytes < 4 ? 32 / bytes : 6;
@@ -36,7 +36,7 @@ static uint32_t stage_taps(ScalarType t)
 static void choose(Parts *p)
 {
     Arena *a = p->m->to->arena;
-    uint32_t stage = stage_taps(p->t->type);
+    uint32_t stage = tessi_taps_stage_cost(p->t->type);
     p->cost = ARENA_NEW_ARRAY(a, uint32_t, p->n + 1);
     p->part = ARENA_NEW_ARRAY(a, uint32_t, p->n + 1);
     for (uint32_t n = 1; n <= p->n; n++) {
@@ -105,10 +105,24 @@ static bool find_line(const Window *w, uint32_t *var)
     return wide == 1;
 }
 
-static bool has_equal_weights(const Taps *t)
+bool tessi_taps_equal_weights(const Taps *t, Value *weight)
+{
+    bool any = false;
+    for (uint32_t k = 0; k < t->weights.n; k++) {
+        if (!t->weights.used[k])
+            continue;
+        if (any && !tessi_value_same(t->type, t->weights.at[k], *weight))
+            return false;
+        *weight = t->weights.at[k];
+        any = true;
+    }
+    return any;
+}
+
+static bool uses_all(const Taps *t)
 {
     for (uint32_t k = 0; k < t->weights.n; k++)
-        if (!t->weights.used[k] || !tessi_value_same(t->type, t->weights.at[k], t->weights.at[0]))
+        if (!t->weights.used[k])
             return false;
     return true;
 }
@@ -138,9 +152,10 @@ ExprId tessi_taps_in_parts(Masks *m, const Domain *at, const Taps *t)
     Parts p = { .m = m, .at = at, .t = t, .overlap = !is_sum };
     p.op = tessi_reduction_op(t->reduction);
     uint32_t var = 0;
+    Value weight;
     if ((is_sum && tessi_is_real(t->type) && m->fp != FP_FAST) || !find_line(w, &var)
-        || !tessi_taps_axis(m, t->value, var, &p.axis) || p.axis.dim.scale != 1
-        || !has_equal_weights(t))
+        || !tessi_taps_axis(m, t->value, var, &p.axis) || p.axis.dim.scale != 1 || !uses_all(t)
+        || !tessi_taps_equal_weights(t, &weight))
         return none;
     int32_t coef = p.axis.dim.term[0].coef;
     p.n = (uint32_t)(w->hi[var] - w->lo[var] + 1);
@@ -153,7 +168,7 @@ ExprId tessi_taps_in_parts(Masks *m, const Domain *at, const Taps *t)
     list_points(&p);
     ExprId sum = first(&p, p.n);
     if (is_sum)
-        sum = tessi_expr_op(g, OP_MUL, tessi_expr_const(g, t->type, t->weights.at[0]), sum, none);
+        sum = tessi_expr_op(g, OP_MUL, tessi_expr_const(g, t->type, weight), sum, none);
     for (uint32_t n = p.n; n; n = p.part[n]) {
         m->form.steps += p.part[n] ? reads_of(&p, n, p.part[n]) : n;
         m->form.parts += p.part[n] != 0;

@@ -133,6 +133,22 @@ static void test_extremes_are_taken_in_parts(void **state)
     assert_non_null(strstr(testing_printed(*state, simplified(*state, real, FP_FAST)), "part"));
 }
 
+/* Rows of a disc are runs, made of parts that all rows share; sums of reals not under strict rounding. */
+static void test_shapes_are_taken_in_runs(void **state)
+{
+    static const char *const how[] = { "max", "sum" };
+    for (int k = 0; k < 2; k++)
+        for (int fp = 0; fp < 2; fp++) {
+            const char *body = tessi_sprintf(*state,
+                                             "%s($i = -6..6, $j = -6..6 : X@[$i,$j]:wrap where "
+                                             "$i * $i + $j * $j <= 36)",
+                                             how[k]);
+            const char *text =
+                testing_printed(*state, simplified(*state, body, fp ? FP_DEFAULT : FP_STRICT));
+            assert_int_equal(strstr(text, "y.runs[M + 12, N + ") != NULL, fp);
+        }
+}
+
 /* Fast rounding leaves exponentials to the target: constant factors go into the exponent, and so do positive weights
  * of products. */
 static void test_near_powers(void **state)
@@ -322,6 +338,7 @@ int main(void)
         GRAPH_TEST(test_rounding),
         GRAPH_TEST(test_masks_of_rank_one_are_split),
         GRAPH_TEST(test_extremes_are_taken_in_parts),
+        GRAPH_TEST(test_shapes_are_taken_in_runs),
         GRAPH_TEST(test_near_powers),
         GRAPH_TEST(test_other_windows_are_not_split),
         GRAPH_TEST(test_equal_integer_weights_multiply_once),
