@@ -181,6 +181,7 @@ static bool apply(CommandLine *line, OptionId k, const char *word)
     case OPT_SCALE: line->scale = true; break;
     case OPT_TILE:
         return whole_number(word, 16, &line->tile) && line->tile % 16 == 0 && line->tile <= 4096;
+    case OPT_PYRAMID: line->pyramid = true; break;
     case OPT_RESUME: line->resume = true; break;
     case OPT_STRICT: line->strict = true; break;
     case OPT_NO_METADATA: line->no_metadata = true; break;
@@ -409,6 +410,8 @@ bool cli_parse(int argc, char **argv, CommandLine *line, int *status)
         return usage(status, "--device-memory is for %s", targets_with_device(known, sizeof known));
     }
 
+    if (line->pyramid && !line->tile)
+        line->tile = 256;
     if (!line->audit && (line->side || line->plans))
         return usage(status, "%s", "--side and --plans are for --audit");
     if (line->size && line->clear)

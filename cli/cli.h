@@ -56,6 +56,7 @@ typedef struct CommandLine {
     bool scale, strict, resume;
     int tile; /* of TIFF; 0: strips */
     tess_compression compress;
+    bool pyramid; /* and then there is a tile */
     bool no_metadata, no_orient, srgb;
     tess_typed *types; /* --type, in order; their names are owned */
     size_t n_types;

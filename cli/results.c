@@ -14,6 +14,7 @@ void cli_init_store(const CommandLine *line, size_t output, tess_image_store *st
     store->strict = line->strict;
     store->tile = line->tile;
     store->compress = line->compress;
+    store->pyramid = line->pyramid;
 }
 
 /* What can be done where a picture does not hold what is in a result. */

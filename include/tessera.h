@@ -658,7 +658,8 @@ typedef struct tess_image_store {
     int strict; /* not 0: where there is a doubt, nothing is written, and it is an error */
     int tile; /* TIFF: pixels along a side of tiles, a multiple of 16 up to 4096; 0: strips of rows */
     tess_compression compress; /* TIFF */
-    int text;                  /* not 0: standard output gets text, as .txt files have it */
+    int pyramid; /* TIFF: not 0: smaller copies for viewers behind the picture; in tiles, of 256 where none is said */
+    int text;    /* not 0: standard output gets text, as .txt files have it */
     const tess_meta *
         meta; /* NULL, or what the picture that the image was made from says: the file says it too */
     const tess_geometry

@@ -275,7 +275,10 @@ bool tessi_image_store(const tess_image_store *s, RtStore *out)
                       .scale = s->scale != 0,
                       .strict = s->strict != 0,
                       .text = s->text != 0,
-                      .layout = { s->tile, (RtCompression)s->compress },
+                      .layout = { s->tile      ? s->tile
+                                  : s->pyramid ? 256
+                                               : 0,
+                                  (RtCompression)s->compress, s->pyramid != 0 },
                       .resumes = s->resumes != 0,
                       .rows_there = s->rows_there };
     return s->struct_size == sizeof *s && tiled

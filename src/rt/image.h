@@ -116,6 +116,7 @@ typedef enum RtCompression {
 typedef struct RtLayout {
     int tile; /* pixels along a side of tiles, a multiple of 16; 0: strips of rows */
     RtCompression compress;
+    bool pyramid; /* smaller copies behind the picture; with tiles */
 } RtLayout;
 
 /* Of a file that several write, each some of its rows: the share of one, from..to of the first dimension. Its bytes go

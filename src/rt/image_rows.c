@@ -52,9 +52,11 @@ bool tessi_format_can_store(const ImageFormat *format, const RtStore *store, Fai
         return tessi_failf(f, TESS_ERROR_ARGUMENT, "%s holds %s bits, not %d", format->name,
                            format->depths, store->depth);
     if ((store->layout.tile || store->layout.compress) && !tessi_streq(format->name, "TIFF"))
-        return tessi_failf(f, TESS_ERROR_ARGUMENT,
-                           "tiles and a compression are for TIFF; %s has a layout of its own",
-                           format->name);
+        return tessi_failf(
+            f, TESS_ERROR_ARGUMENT,
+            "tiles, a compression and a pyramid are for TIFF; %s has a layout of its "
+            "own",
+            format->name);
     if (store->scale && (!*format->depths || (store->depth == 0 && stores(format, TYPE_F32))))
         return tessi_failf(f, TESS_ERROR_ARGUMENT,
                            "%s stores the values as they are; to scale them, %s", format->name,

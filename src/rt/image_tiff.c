@@ -693,12 +693,12 @@ static bool set_fields(TIFF *tiff, const ImageRows *r, int64_t page, size_t row)
 
 /* libtiff may change the row that it is given, so it gets a copy, in `row`. */
 static bool write_page(TIFF *tiff, RtOutput *out, bool big, ImageRows *r, int64_t page,
-                       uint8_t *row, size_t bytes)
+                       TiffPyramid *pyramid, uint8_t *row, size_t bytes)
 {
     const size_t n = (size_t)(r->width * r->channels);
     bool ok = set_fields(tiff, r, page, bytes) && tessi_tiff_write_meta(tiff, out, r, page, big);
     if (ok && r->layout.tile)
-        return tessi_tiff_write_tiles(tiff, r, page) && TIFFWriteDirectory(tiff) == 1;
+        return tessi_tiff_write_tiles(tiff, r, page, pyramid, out) && TIFFWriteDirectory(tiff) == 1;
     for (int64_t y = 0; ok && y < r->height; y++) {
         const void *from = tessi_rows_get(r, page * r->height + y);
         if (r->type == TYPE_BOOL)
@@ -710,23 +710,51 @@ static bool write_page(TIFF *tiff, RtOutput *out, bool big, ImageRows *r, int64_
     return ok && TIFFWriteDirectory(tiff) == 1;
 }
 
+/* The smaller copies, each in a directory behind that of the picture. */
+static bool write_pyramid(TIFF *tiff, RtOutput *out, bool big, TiffPyramid *pyramid)
+{
+    ImageRows rows;
+    bool ok = true;
+    for (int k = 0; ok && tessi_tiff_pyramid_level(pyramid, k, &rows); k++)
+        ok = TIFFSetField(tiff, TIFFTAG_SUBFILETYPE, FILETYPE_REDUCEDIMAGE)
+             && write_page(tiff, out, big, &rows, 0, NULL, NULL, rows.row_bytes);
+    return ok;
+}
+
+static bool make_pyramid(const ImageRows *r, const RtOutput *out, TiffPyramid **pyramid, Failure *f)
+{
+    if (!r->layout.pyramid)
+        return true;
+    if (r->pages > 1)
+        return tessi_failf(f, TESS_ERROR_ARGUMENT,
+                           "a pyramid is of one picture, and this is a stack of pages");
+    *pyramid = tessi_tiff_pyramid_new(r, out, f);
+    return *pyramid != NULL;
+}
+
 bool tessi_encode_tiff(ImageRows *r, RtOutput *out, Failure *f)
 {
+    TiffPyramid *pyramid = NULL;
     const size_t n = (size_t)(r->width * r->channels);
     const size_t bytes = r->type == TYPE_BOOL ? (n + 7) / 8 : r->row_bytes;
-    const uint64_t whole = (uint64_t)bytes * (uint64_t)r->n_rows + ((uint64_t)r->pages << 10);
+    uint64_t whole = (uint64_t)bytes * (uint64_t)r->n_rows + ((uint64_t)r->pages << 10);
+    whole += r->layout.pyramid ? whole / 3 + (1 << 22) : 0;
     TiffFile file = { .out = out };
-    if (!tessi_tiff_can_compress(r, f))
+    if (!tessi_tiff_can_compress(r, f) || !make_pyramid(r, out, &pyramid, f))
         return false;
     uint8_t *row = malloc(bytes);
-    if (!row)
+    if (!row) {
+        tessi_tiff_pyramid_free(pyramid);
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+    }
     /* Offsets of the classic form have 32 bits. */
     const bool big = whole >= UINT32_MAX - (1u << 24);
     TIFF *tiff = open_tiff(&file, big ? "w8" : "w", 0);
     bool ok = tiff != NULL;
     for (int64_t page = 0; ok && page < r->pages; page++)
-        ok = write_page(tiff, out, big, r, page, row, bytes);
+        ok = write_page(tiff, out, big, r, page, pyramid, row, bytes);
+    ok = ok && write_pyramid(tiff, out, big, pyramid);
+    tessi_tiff_pyramid_free(pyramid);
     if (tiff)
         TIFFClose(tiff);
     free(row);

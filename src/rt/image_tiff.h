@@ -18,6 +18,18 @@ void tessi_tiff_pack(const uint8_t *from, size_t n, uint8_t *to);
 bool tessi_tiff_can_compress(const ImageRows *r, Failure *f);
 /* Compression, and strips for rows of so many bytes, or tiles. */
 bool tessi_tiff_set_layout(TIFF *tiff, const ImageRows *r, size_t row);
-bool tessi_tiff_write_tiles(TIFF *tiff, ImageRows *r, int64_t page);
+/* `pyramid` may be NULL. */
+typedef struct TiffPyramid TiffPyramid;
+bool tessi_tiff_write_tiles(TIFF *tiff, ImageRows *r, int64_t page, TiffPyramid *pyramid,
+                            RtOutput *out);
+
+/* image_tiff_pyramid.c: smaller copies. NULL with a failure. */
+TiffPyramid *tessi_tiff_pyramid_new(const ImageRows *r, const RtOutput *out, Failure *f);
+void tessi_tiff_pyramid_free(TiffPyramid *p);
+/* The next row of the picture as it is stored; false with out->error. Nothing where there is no pyramid. */
+bool tessi_tiff_pyramid_add(TiffPyramid *p, const void *row, RtOutput *out);
+/* The rows of copy number k, once all of the picture have come; false: there are no more copies. A row that cannot be
+ * read is NULL. */
+bool tessi_tiff_pyramid_level(TiffPyramid *p, int k, ImageRows *rows);
 
 #endif

@@ -92,7 +92,8 @@ static bool write_band(TIFF *tiff, const ImageRows *r, const uint8_t *band, int6
     return true;
 }
 
-bool tessi_tiff_write_tiles(TIFF *tiff, ImageRows *r, int64_t page)
+bool tessi_tiff_write_tiles(TIFF *tiff, ImageRows *r, int64_t page, TiffPyramid *pyramid,
+                            RtOutput *out)
 {
     const int64_t side = r->layout.tile;
     const size_t rows = (size_t)(side < r->height ? side : r->height);
@@ -102,10 +103,13 @@ bool tessi_tiff_write_tiles(TIFF *tiff, ImageRows *r, int64_t page)
     bool ok = band && tile;
     for (int64_t y = 0; ok && y < r->height; y += side) {
         const int64_t n = r->height - y < side ? r->height - y : side;
-        for (int64_t k = 0; k < n; k++)
-            memcpy(band + (size_t)k * r->row_bytes, tessi_rows_get(r, page * r->height + y + k),
-                   r->row_bytes);
-        ok = write_band(tiff, r, band, y, n, tile);
+        for (int64_t k = 0; ok && k < n; k++) {
+            const void *row = tessi_rows_get(r, page * r->height + y + k);
+            ok = row && tessi_tiff_pyramid_add(pyramid, row, out);
+            if (ok)
+                memcpy(band + (size_t)k * r->row_bytes, row, r->row_bytes);
+        }
+        ok = ok && write_band(tiff, r, band, y, n, tile);
     }
     free(band);
     free(tile);

@@ -5,6 +5,7 @@ import pathlib
 import random
 import resource
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -91,6 +92,57 @@ def test_layouts(folder):
     check("tiles of NPY", code == 1 and "are for TIFF" in err, err)
     code, _, err = run("run", program, folder / "a.npy", "-o", folder / "x.tif", SLOW, "--tile=20")
     check("tiles of 20", code == 2 and "a multiple of 16" in err, err)
+
+
+def half(rows):
+    """The copy that --pyramid makes of rows of integers."""
+    rows = [*rows, rows[-1]][:len(rows) + len(rows) % 2]
+    rows = [[*row, row[-1]][:len(row) + len(row) % 2] for row in rows]
+    return [[(a[x] + a[x + 1] + b[x] + b[x + 1] + 2) // 4 for x in range(0, len(a), 2)]
+            for a, b in zip(rows[::2], rows[1::2])]
+
+
+def read_tiff(data):
+    """Directories of a small TIFF without compression: of each its kind, and its pixels from tiles of 16."""
+    found, at = [], struct.unpack_from("<I", data, 4)[0]
+    while at:
+        n = struct.unpack_from("<H", data, at)[0]
+        tags = {}
+        for k in range(n):
+            tag, kind, count, value = struct.unpack_from("<HHII", data, at + 2 + 12 * k)
+            size = {1: 1, 3: 2, 4: 4}.get(kind, 0)
+            place = at + 10 + 12 * k if size * count <= 4 else value
+            tags[tag] = struct.unpack_from(f"<{count}{'xBxHI'[kind]}", data, place) if size else ()
+        width, height = tags[256][0], tags[257][0]
+        rows = [[0] * width for _ in range(height)]
+        across = (width + 15) // 16
+        for k, begin in enumerate(tags[324]):
+            for y in range(16 * (k // across), min(height, 16 * (k // across) + 16)):
+                for x in range(16 * (k % across), min(width, 16 * (k % across) + 16)):
+                    rows[y][x] = data[begin + 16 * (y % 16) + x % 16]
+        found.append((tags.get(254, (0,))[0], rows))
+        at = struct.unpack_from("<I", data, at + 2 + 12 * n)[0]
+    return found
+
+
+def test_pyramid(folder):
+    words = ["run", folder / "blur.tess", folder / "a.npy", "-o", folder / "p.tif", SLOW, "--tile=16", "--pyramid"]
+    code, _, err = run(*words)
+    if code and "libtiff" in err:
+        return
+    data = (folder / "p.tif").read_bytes()
+    found = read_tiff(data)
+    sizes = [(len(rows), len(rows[0])) for _, rows in found]
+    check("sizes of a pyramid", sizes == [(301, 40), (151, 20), (76, 10), (38, 5), (19, 3), (10, 2)], f"{sizes} {err}")
+    check("kinds of its pages", [kind for kind, _ in found] == [0, 1, 1, 1, 1, 1], str([kind for kind, _ in found]))
+    check("each is half of the one before", all(half(a) == b for (_, a), (_, b) in zip(found, found[1:])))
+    code, _, err = run(*words, LOW, "-v")
+    check("a pyramid in strips", code == 0 and " strips of " in err and (folder / "p.tif").read_bytes() == data, err)
+    code, out, err = run("info", folder / "p.tif")
+    check("it is one picture", code == 0 and "uint8, 301 x 40" in out, out + err)
+    code, _, err = run("run", folder / "blur.tess", folder / "a.npy", "-o", folder / "x.png", SLOW, "--pyramid")
+    check("a pyramid of PNG", code == 1 and "are for TIFF" in err, err)
+    check("nothing is left", not list(folder.glob("p.tif?*")), str(list(folder.glob("p.tif?*"))))
 
 
 def test_plan(folder):
@@ -245,6 +297,7 @@ with tool.workspace() as name:
     test_programs(folder)
     test_formats(folder)
     test_layouts(folder)
+    test_pyramid(folder)
     test_plan(folder)
     test_refused(folder)
     test_sizes(folder)
