@@ -616,6 +616,72 @@ typedef char tess_16_i8 __attribute__((vector_size(16)));
         const truth x = (truth)(limit);                                \
         return steps;                                                  \
     }
+/* Values of float16 in memory: floats in lanes. `widened` and `narrowed` lead from x of 16 bits to lanes of 32 and
+ * back; the steps are those of the scalar conversions. */
+#define TESS_HALF_STEPS(V, widened, narrowed)                                                   \
+    TESS_LANE_ARRAY(V, uint32_t, tess_half##V);                                                 \
+    TESS_FN tess_f32##V tess_f32##V##_from_f16bits(tess_u16##V x)                               \
+    {                                                                                           \
+        const tess_half##V h = (tess_half##V)(widened);                                         \
+        const tess_f32##V value = (tess_f32##V)((h & 0x7fff) << 13) * 0x1p112f;                 \
+        const tess_half##V special = (tess_half##V)(value >= 65536.0f) & 0x7f800000u;           \
+        return (tess_f32##V)((tess_half##V)value | special | (h & 0x8000) << 16);               \
+    }                                                                                           \
+    TESS_FN tess_u16##V tess_f16bits##V##_from_f32(tess_f32##V value)                           \
+    {                                                                                           \
+        const tess_half##V u = (tess_half##V)value, a = u & 0x7fffffffu;                        \
+        const tess_half##V normal = (a - 0x38000000u + 0xfffu + ((a >> 13) & 1u)) >> 13;        \
+        const tess_half##V small = (tess_half##V)((tess_f32##V)a + 0.5f) - 0x3f000000u;         \
+        const tess_half##V is_small = (tess_half##V)(a < 0x38800000u);                          \
+        const tess_half##V is_large = (tess_half##V)(a >= 0x47800000u);                         \
+        const tess_half##V is_nan = (tess_half##V)(a > 0x7f800000u);                            \
+        tess_half##V x = (small & is_small) | (normal & ~is_small);                             \
+        x = (x & ~is_large) | (0x7c00u & is_large) | (0x200u & is_nan) | ((u >> 16) & 0x8000u); \
+        return (tess_u16##V)(narrowed);                                                         \
+    }
+#if TESS_GCC_X86 == 64
+typedef float tess_16_f32 __attribute__((vector_size(64)));
+#define TESS_FROM_HALF(x) \
+    __builtin_ia32_vcvtph2ps512_mask((tess_16_i16)(x), (tess_16_f32){ 0 }, -1, 4)
+#define TESS_TO_HALF(x) __builtin_ia32_vcvtps2ph512_mask(x, 0, (tess_16_i16){ 0 }, -1)
+#elif TESS_GCC_X86 == 32 && defined(__F16C__)
+#define TESS_FROM_HALF(x) __builtin_ia32_vcvtph2ps256((tess_8_i16)(x))
+#define TESS_TO_HALF(x)   __builtin_ia32_vcvtps2ph256(x, 0)
+#endif
+#if defined(TESS_FROM_HALF)
+#define TESS_HALF_v(widened, narrowed)                                                  \
+    TESS_LANE_ARRAY(v, int32_t, tess_halfv);                                            \
+    TESS_FN tess_f32v tess_f32v_from_f16bits(tess_u16v x)                               \
+    {                                                                                   \
+        return (tess_f32v)TESS_FROM_HALF(x);                                            \
+    }                                                                                   \
+    TESS_FN tess_u16v tess_f16bitsv_from_f32(tess_f32v x)                               \
+    {                                                                                   \
+        const tess_halfv nan = (tess_halfv)(x != x); /* all NaN are one */              \
+        const tess_halfv bits = ((tess_halfv)x & ~(nan & 0x3fffff)) | (nan & 0x400000); \
+        return (tess_u16v)TESS_TO_HALF((tess_f32v)bits);                                \
+    }
+#else
+#define TESS_HALF_v(widened, narrowed) TESS_HALF_STEPS(v, widened, narrowed)
+#endif
+#define TESS_HALF_v64(widened, narrowed) TESS_HALF_STEPS(v64, widened, narrowed)
+#define TESS_VECTOR_HALF(V, widened, narrowed)                                              \
+    TESS_HALF_##V(widened, narrowed) TESS_FN tess_f32##V tess_round16_f32##V(tess_f32##V x) \
+    {                                                                                       \
+        return tess_f32##V##_from_f16bits(tess_f16bits##V##_from_f32(x));                   \
+    }                                                                                       \
+    TESS_FN tess_f32##V tess_load_f16##V(const uint16_t *p)                                 \
+    {                                                                                       \
+        return tess_f32##V##_from_f16bits(tess_load_u16##V(p));                             \
+    }                                                                                       \
+    TESS_FN void tess_store_f16##V(uint16_t *p, tess_f32##V x)                              \
+    {                                                                                       \
+        tess_store_u16##V(p, tess_f16bits##V##_from_f32(x));                                \
+    }                                                                                       \
+    TESS_FN void tess_stream_f16##V(uint16_t *p, tess_f32##V x, bool stream)                \
+    {                                                                                       \
+        tess_stream_u16##V(p, tess_f16bits##V##_from_f32(x), stream);                       \
+    }
 /* For elements of the same size: lane by lane. */
 #define TESS_VECTOR_LANES(V, sat, s, from)                               \
     TESS_FN tess_##s##V tess_##sat##s##V##_from_##from(tess_##from##V x) \

@@ -159,6 +159,7 @@ const char *tessi_c_lanes_of(uint32_t bytes); /* "v8", "v16", "v", "v64" */
 const char *tessi_c_lanes(const CWriter *w);
 void tessi_c_use_type(CWriter *w, ScalarType t);
 void tessi_c_use_ramp(CWriter *w, ScalarType t);
+void tessi_c_use_half(CWriter *w);
 void tessi_c_use_row(CWriter *w, ScalarType t);
 void tessi_c_use_factor(CWriter *w, ScalarType t);
 void tessi_c_use_negation(CWriter *w, ScalarType t);

@@ -73,6 +73,14 @@ static void near_row(CWriter *w, const LExpr *e)
     tessi_text_add(&w->line, ")");
 }
 
+static void use_element(CWriter *w, ScalarType element)
+{
+    if (element == TYPE_F16)
+        tessi_c_use_half(w);
+    else
+        tessi_c_use_type(w, element);
+}
+
 static void load(CWriter *w, const LExpr *e)
 {
     const LBuffer *b = &w->p->buffers.at[e->buffer.v];
@@ -94,8 +102,11 @@ static void load(CWriter *w, const LExpr *e)
     if (e->ref)
         tessi_c_use_pairs(w, element);
     else
-        tessi_c_use_type(w, element);
-    call(w, e->ref == LLOAD_EVENS ? "evens" : e->ref == LLOAD_ODDS ? "odds" : "load", element);
+        use_element(w, element);
+    if (element == TYPE_F16)
+        tessi_text_addf(&w->line, "tess_load_f16%s(", tessi_c_lanes(w));
+    else
+        call(w, e->ref == LLOAD_EVENS ? "evens" : e->ref == LLOAD_ODDS ? "odds" : "load", element);
     place(w, e);
     tessi_text_add(&w->line, truth ? "))" : ")");
 }
@@ -182,6 +193,9 @@ static void conversion(CWriter *w, const LExpr *e)
         const ScalarType byte = tessi_is_unsigned(e->type) ? TYPE_U8 : TYPE_I8;
         tessi_c_use_pairs(w, byte);
         call(w, "low", byte);
+    } else if (!saturates && e->ref == LCAST_ROUNDS_TO_F16) {
+        tessi_c_use_operator(w, OP_ROUND16, TYPE_F32, false);
+        call(w, "round16", TYPE_F32);
     } else {
         tessi_c_use_conversion(w, e->type, x->type, saturates);
         tessi_text_addf(&w->line, "tess_%s%s%s_from_%s(", saturates ? "sat_" : "", brief(e->type),
@@ -247,9 +261,12 @@ void tessi_c_vector_store(CWriter *w, const LStmt *s)
     const LBuffer *b = &w->p->buffers.at[s->buffer.v];
     const ScalarType element = b->type == TYPE_BOOL ? TYPE_U8 : b->type;
     w->lane_bytes = tessi_lexpr(w->p, s->a)->lanes;
-    tessi_c_use_type(w, element);
+    use_element(w, element);
     w->streamed = w->streamed || s->b.v;
-    call(w, s->b.v ? "stream" : "store", element);
+    if (element == TYPE_F16)
+        tessi_text_addf(&w->line, "tess_%s_f16%s(", s->b.v ? "stream" : "store", tessi_c_lanes(w));
+    else
+        call(w, s->b.v ? "stream" : "store", element);
     tessi_text_add(&w->line, "&");
     tessi_c_place(w, s->buffer, s->index);
     tessi_text_add(&w->line, ", ");

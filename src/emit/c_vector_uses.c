@@ -136,6 +136,16 @@ static const char *from_integers(const CWriter *w, ScalarType t, const char *x, 
     return as(w, t, x);
 }
 
+/* Halves in memory, whose values are floats. */
+void tessi_c_use_half(CWriter *w)
+{
+    tessi_c_use_type(w, TYPE_F32);
+    tessi_c_use_type(w, TYPE_U16);
+    use(w, &w->vector_operators,
+        tessi_sprintf(w->arena, "TESS_VECTOR_HALF(%s, %s, %s)", tessi_c_lanes(w),
+                      resized(w, "x", 2, 4, true), resized(w, "x", 4, 2, true)));
+}
+
 /* ---- Operators --------------------------------------------------------------------------------------------------- */
 
 /* Written as in C. */
@@ -220,6 +230,10 @@ static const char *operator_line(CWriter *w, Op op, ScalarType t, bool by)
 
 void tessi_c_use_operator(CWriter *w, Op op, ScalarType t, bool by)
 {
+    if (op == OP_ROUND16) {
+        tessi_c_use_half(w);
+        return;
+    }
     tessi_c_use_type(w, t);
     if (op == OP_SELECT)
         tessi_c_use_type(w, TYPE_BOOL);

@@ -100,7 +100,7 @@ LExprId tessi_lexpr_low_byte(LoopProgram *p, LExprId a)
 bool tessi_loop_is_dense(const LoopProgram *p, LBufferId id)
 {
     const LBuffer *b = &p->buffers.at[id.v];
-    if (b->type == TYPE_F16 || b->n_dims == 0 || b->lanes)
+    if (b->n_dims == 0 || b->lanes)
         return false;
     if (b->kind != LBUF_INPUT && b->kind != LBUF_OUTPUT)
         return true;

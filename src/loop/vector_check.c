@@ -115,7 +115,7 @@ static bool check_value(Vectors *v, LExprId id);
 static bool check_conversion(Vectors *v, const LExpr *e)
 {
     const LExpr *x = tessi_lexpr(v->p, e->arg[0]);
-    if (e->kind == LEXPR_CAST && e->ref)
+    if (e->kind == LEXPR_CAST && e->ref && (e->ref != LCAST_ROUNDS_TO_F16 || x->type != TYPE_F32))
         return false;
     widen(v, e->type);
     if (e->kind == LEXPR_CAST && tessi_is_integer(e->type)

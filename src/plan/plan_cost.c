@@ -35,9 +35,10 @@ uint32_t tessi_plan_vector_bytes(const Plan *p, const Machine *m)
 
 double tessi_plan_load_seconds(const Machine *m, ScalarType t)
 {
-    if (t == TYPE_F16 && !tessi_machine_is_gpu(m)) /* converted one by one */
-        return m->half_cycles / (m->ghz * 1e9 * (double)m->cores);
-    return 1 / per_second(m, m->load_per_cycle, t);
+    const double load = 1 / per_second(m, m->load_per_cycle, t);
+    if (t == TYPE_F16 && !tessi_machine_is_gpu(m))
+        return load + m->half_cycles / per_second(m, 1, t);
+    return load;
 }
 
 double tessi_plan_trip_seconds(const Machine *m, ScalarType t)
