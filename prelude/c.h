@@ -321,14 +321,22 @@ TESS_REAL(double, uint64_t, f64, )
 /* ---- float16: IEEE binary16 in 16 bits --------------------------------------------------------- */
 TESS_FN float tess_f32_from_f16bits(uint16_t h)
 {
+#ifdef TESS_FROM_HALF
+    return TESS_FROM_HALF(h);
+#else
     /* 2^112 moves the exponent from bias 15 to bias 127, exactly, subnormals included. */
     float x = tess_real_f32((uint32_t)(h & 0x7fff) << 13) * 0x1p112f;
     uint32_t special = (uint32_t)0 - (uint32_t)(x >= 65536.0f); /* infinity or NaN */
     return tess_real_f32(tess_bits_f32(x) | (special & 0x7f800000u) | (uint32_t)(h & 0x8000) << 16);
+#endif
 }
 TESS_FN uint16_t tess_f16bits_from_f32(float x)
 {
-    uint32_t u = tess_bits_f32(x), sign = (u >> 16) & 0x8000u, a = u & 0x7fffffffu;
+    uint32_t u = tess_bits_f32(x), sign = (u >> 16) & 0x8000u;
+#ifdef TESS_TO_HALF
+    return (uint16_t)tess_select_u32(x != x, sign | 0x7e00u, TESS_TO_HALF(x));
+#else
+    uint32_t a = u & 0x7fffffffu;
     uint32_t normal = (a - 0x38000000u + 0xfffu + ((a >> 13) & 1u)) >> 13;
     /* Adding 1/2 rounds to multiples of 2^-24, the spacing of subnormals. */
     uint32_t small = tess_bits_f32(tess_real_f32(a) + 0.5f) - 0x3f000000u;
@@ -336,6 +344,7 @@ TESS_FN uint16_t tess_f16bits_from_f32(float x)
     h = tess_select_u32(a >= 0x47800000u, 0x7c00u, h);
     h = tess_select_u32(a > 0x7f800000u, 0x7e00u, h);
     return (uint16_t)(h | sign);
+#endif
 }
 TESS_FN uint16_t tess_f16bits_from_f64(double x)
 {

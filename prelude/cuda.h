@@ -157,6 +157,22 @@ TESS_FN double tess_real_f64(uint64_t u)
 #define TESS_ROUND_TO_I32(x) __float2int_rn(x)
 
 #ifdef __CUDACC__
+/* float16, rounded to the nearest, ties to even. */
+TESS_FN float tess_from_half(uint16_t h)
+{
+    float x;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(h));
+    return x;
+}
+TESS_FN uint16_t tess_to_half(float x)
+{
+    uint16_t h;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(x));
+    return h;
+}
+#define TESS_FROM_HALF(h) tess_from_half(h)
+#define TESS_TO_HALF(x)   tess_to_half(x)
+
 /* Roots of whole numbers: the sequence of sqrtf without the question whether x is near the ends of the range of
  * floats. */
 #define TESS_SQRT_WHOLE

@@ -141,6 +141,20 @@ TESS_FN double tess_real_f64(uint64_t u)
 #define TESS_CUT_TO_I32(x)   convert_int_sat_rtz(x)
 #define TESS_ROUND_TO_I32(x) convert_int_sat_rte(x)
 
+/* float16, rounded to the nearest, ties to even. */
+TESS_FN float tess_from_half(uint16_t h)
+{
+    return vload_half(0, (const half *)&h);
+}
+TESS_FN uint16_t tess_to_half(float x)
+{
+    uint16_t h;
+    vstore_half_rte(x, 0, (half *)&h);
+    return h;
+}
+#define TESS_FROM_HALF(h) tess_from_half(h)
+#define TESS_TO_HALF(x)   tess_to_half(x)
+
 /* 2^x as the hardware has it. */
 #define TESS_EXP2_NEAR
 TESS_FN float tess_exp2_near_f32(float x)
