@@ -301,7 +301,10 @@ static void job_tile(Lower *l, const Nest *nest, Coord (*coord)[MAX_DIMS], uint3
     }
     const int64_t beside = l->inside_last ? columns : 0;
     const TileColumns own = { .x = coord[0][nest->n_dims - 1].e,
+                              .y = nest->rows_aligned ? coord[0][nest->n_dims - 2].e
+                                                      : (LExprId){ 0 },
                               .aligned = columns,
+                              .rows = rows,
                               .from = -beside,
                               .to = columns + beside };
     uint8_t *bytes = ARENA_NEW_ARRAY(l->arena, uint8_t, job->n); /* of what is stored as words */

@@ -42,6 +42,7 @@ struct Nest {
                  uint32_t columns);
     bool packed; /* tiles: small integers of neighbours in a row are computed two in a word */
     const TileColumns *tile_columns; /* NULL: those of the coordinates */
+    bool rows_aligned;               /* a tile of points begins at a multiple of its rows */
     const void *user;
 };
 

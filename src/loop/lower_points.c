@@ -47,6 +47,7 @@ static void whole_patch(const Tiles *t, Part *part, const Thread *thread, bool i
         .loose = loose,
         .vectors = t->nest ? NULL : &vectors,
     };
+    part->nest.rows_aligned = t->nest && !t->group->frame.rows[0];
     tessi_patch_compute(t->l, &part->nest, &patch);
 }
 

@@ -171,11 +171,12 @@ static int64_t shared_columns(const Lower *l, LBufferId id)
     return 0;
 }
 
-/* Where a load stands in a row of an image: so many columns from x, or from a multiple of it where samples are read. */
+/* Where a load stands in a row: so many columns from x, or from a multiple of it where samples are read, or from the
+ * first row of the thread; x is a multiple of `aligned`. */
 typedef struct Column {
     LExprId x;
     int64_t c;
-    uint32_t step;
+    uint32_t aligned;
 } Column;
 
 static int64_t times(int64_t end, uint32_t step)
@@ -187,8 +188,15 @@ static int64_t times(int64_t end, uint32_t step)
 static bool find_column(Lower *l, LExprId index, const TileColumns *at, Column *out)
 {
     enum { MOST_STEP = 4 };
+    out->aligned = at->rows;
+    if (at->y.v && at->y.v != at->x.v
+        && tessi_column_of(l, index, at->y, INT64_MIN, INT64_MAX, &out->c)) {
+        out->x = at->y;
+        return true;
+    }
     for (uint32_t step = 1; step <= MOST_STEP; step++) {
-        *out = (Column){ tessi_l_op(l, OP_MUL, at->x, tessi_l_int(l, step)), 0, step };
+        const LExprId x = tessi_l_op(l, OP_MUL, at->x, tessi_l_int(l, step));
+        *out = (Column){ .x = x, .aligned = at->aligned * step };
         if (tessi_column_of(l, index, out->x, times(at->from, step), times(at->to, step), &out->c))
             return true;
     }
@@ -203,12 +211,11 @@ static void note_load(Lower *l, LExprId load, const TileColumns *at, VectorUses 
         return;
     const LExprId index = e.arg[e.n_args - 1];
     const bool shared = l->p->buffers.at[e.buffer.v].kind == LBUF_LOCAL;
-    Column found = { .x = at->shared_x, .step = 1 };
+    Column found = { .x = at->shared_x, .aligned = at->shared_aligned };
     if (shared ? !found.x.v || !tessi_column_of(l, index, found.x, INT64_MIN, INT64_MAX, &found.c)
                : !at->x.v || !find_column(l, index, at, &found))
         return;
-    const uint32_t width =
-        elements_at_once(l, e.buffer, shared ? at->shared_aligned : at->aligned * found.step);
+    const uint32_t width = elements_at_once(l, e.buffer, found.aligned);
     const int64_t element = found.c * tessi_loop_channels(l->p, e.buffer) + channel_of(l, e.buffer);
     const int64_t k = tessi_floormod(element, width);
     if (width < 2
@@ -240,7 +247,8 @@ void tessi_tile_takes(Lower *l, const LExprId *root, uint32_t n, const TileColum
     for (uint32_t i = 0; i < list.n; i++)
         note_load(l, list.at[i], columns, &uses);
     VEC_FOREACH (const VectorUse, u, &uses) {
-        const bool beside = l->inside_last || u->x.v == columns->shared_x.v;
+        const bool beside =
+            u->x.v != columns->y.v && (l->inside_last || u->x.v == columns->shared_x.v);
         if (u->n_found == u->n || ((beside || reads_each_pixel(l, u)) && u->n_found >= WORTH))
             take(l, u);
     }

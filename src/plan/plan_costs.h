@@ -235,6 +235,8 @@ KernelCost tessi_plan_warp_cost(const PlanFacts *f, const Analysis *an, const Ma
 /* Has groups computed by warps where that is expected to be faster, and says so. */
 void tessi_plan_choose_warps(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p);
 const char *tessi_plan_check_warp(const PlanFacts *f, const Plan *p, const PlanGroup *group);
+/* Something that a kernel of the group computes reads columns where it has rows: a transposition. */
+bool tessi_plan_is_crossed(const PlanFacts *f, const Plan *p, const PlanGroup *group);
 /* ---- plan_gpu_tile.c */
 /* Columns of a thread that computes the stages, at most: a vector of the widest of them; few of pixels with several
  * channels, which a thread has side by side. */

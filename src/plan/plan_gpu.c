@@ -224,10 +224,15 @@ static const char *choose_split(Chooser *c, PlanGroup *group)
 }
 
 /* A block of a few warps that is wide and covers 8 rows: long runs in memory, and rows that the cache near it holds
- * once. */
-static void shape_block(PlanGroup *group)
+ * once. Where rows are read as columns too, as high as wide: long runs of both. */
+static void shape_block(PlanGroup *group, bool crossed)
 {
-    enum { THREADS = 128, ROWS = 8 };
+    enum { THREADS = 128, ROWS = 8, SIDE = 8 };
+    if (crossed) {
+        tessi_level_set_threads(&group->levels, 0, SIDE);
+        tessi_level_set_threads(&group->levels, 1, THREADS / SIDE);
+        return;
+    }
     const int rows = tessi_level_outputs(&group->levels, 1) < ROWS
                          ? ROWS / tessi_level_outputs(&group->levels, 1)
                          : 1;
@@ -297,7 +302,7 @@ static void try_register_tiles(Chooser *c, const PlanGroup *group, Kernel *best)
         windows = windows || c->f->has_window[member->v];
         tiles = tiles && tessi_plan_can_tile(c->f, *member);
     }
-    const bool small = has_small(c, group);
+    const bool small = has_small(c, group), crossed = tessi_plan_is_crossed(c->f, c->p, group);
     const uint8_t *rows = windows && !c->f->few ? window_rows : stencil_rows;
     const bool in_plane = tiles && tessi_plan_stays_in_plane(c->f, c->p, group);
     const uint32_t vector = tessi_plan_vector_columns(c->f, &group->members);
@@ -312,7 +317,7 @@ static void try_register_tiles(Chooser *c, const PlanGroup *group, Kernel *best)
             tessi_level_set_outputs(&tried.levels, 0, (uint8_t)columns);
             tessi_level_set_outputs(&tried.levels, 1, rows[i / 2]);
             tried.packed = i % 2;
-            shape_block(&tried);
+            shape_block(&tried, crossed);
             const KernelCost cost = tessi_plan_kernel_cost(c->f, c->an, c->m, c->p, &tried);
             const double better = better_than(c, &cost, columns < vector);
             if (cost.feasible && cost.seconds <= better * best->cost.seconds)

@@ -32,7 +32,9 @@ typedef struct Counter {
     bool *uniform; /* read at the same places by all threads, as masks are that come with a run */
     bool given;    /* something is uniform: coefficients, which threads load one by one */
     bool *counted; /* by StageId: its bytes are; NULL = none */
-    double words;  /* of a point of all stored stages that are read */
+    double *
+        crossed; /* vectors of a thread along rows of it, which are columns of the thread's points */
+    double words; /* of a point of all stored stages that are read */
     KernelCost cost;
 } Counter;
 
@@ -302,6 +304,31 @@ bool tessi_gpu_is_uniform(const Graph *g, const PlanRead *r)
     return r->access.v && tessi_access_is_fixed(tessi_access(g, r->access));
 }
 
+/* Rows of what is read are columns of the reader, and the other way round. */
+static bool is_crossed(const Graph *g, const PlanRead *r)
+{
+    if (!r->access.v || r->dynamic)
+        return false;
+    const Access *a = tessi_access(g, r->access);
+    for (int d = 0; d < a->n_dims; d++) {
+        const int k = a->n_dims - 1 - d, src = k == 0 ? d - 1 : k == 1 ? d + 1 : d;
+        if (a->dim[d].absolute || a->dim[d].src != src || a->dim[d].n_terms || a->dim[d].scale != 1)
+            return false;
+    }
+    return a->n_dims >= 2;
+}
+
+bool tessi_plan_is_crossed(const PlanFacts *f, const Plan *p, const PlanGroup *group)
+{
+    Needs needs = { 0 };
+    bool crossed = false;
+    tessi_needs(f, f->arena, p, group->members.at, group->members.n, &needs);
+    VEC_FOREACH (const Need, need, &needs.at)
+        NEED_FOREACH (r, &needs, need)
+            crossed = crossed || is_crossed(f->g, r->read);
+    return crossed;
+}
+
 /* The points at which stage `of` is read by stage `reader` stand so many steps of those of its apart; false where it is
  * read otherwise too. */
 static bool have_steps(const Counter *c, uint32_t reader, uint32_t of, const int64_t *by)
@@ -324,6 +351,15 @@ static void spread(const Counter *c, const NeedRead *need, uint32_t reader)
     Offset o;
     int64_t by[2] = { 1, 1 };
     const bool sampled = straight_line(c) && is_sampled(c->f->g, r, &o, by);
+    if (straight_line(c) && !c->needs.at.at[need->of].computed && is_crossed(c->f->g, r)) {
+        const StageId id = r->producer;
+        const int64_t width = tessi_need_is_apart(c->f, id) ? 1 : elements_at_once(c, id, c->rows);
+        const double vectors = (from->at.n + from->loose) / (double)width;
+        have_steps(c, reader, need->of, by);
+        c->crossed[need->of] += vectors;
+        to->loose += vectors;
+        return;
+    }
     if (!have_steps(c, reader, need->of, by)) {
         to->loose += (from->at.n + from->loose) * r->times;
         return;
@@ -378,9 +414,13 @@ static void count_loads(Counter *c, uint32_t i, Sums *sum)
     const double lines = near || c->uniform[i] || pixels ? 1
                          : need->load == NEED_STRIDED    ? c->m->strided_lines
                                                          : c->m->gathered_lines;
-    c->cost.cache_seconds += lines * tessi_gpu_cache_seconds(c->m, together, step, columns);
+    /* threads of other columns read other rows */
+    const double across = tessi_gpu_cache_seconds(
+        c->m, c->crossed[i] * (double)tessi_level_threads(&c->group->levels, 0), 1, 1);
+    const double along = together - c->crossed[i];
+    c->cost.cache_seconds += lines * tessi_gpu_cache_seconds(c->m, along, step, columns) + across;
     c->cost.rule_cache_seconds +=
-        lines * tessi_gpu_cache_seconds(c->m, together + apart, step, columns);
+        lines * tessi_gpu_cache_seconds(c->m, along + apart, step, columns) + across;
     sum->places +=
         (c->uniform[i] ? 1 : n) * words_of(c, size)
         + (size < 4 ? c->m->narrow_registers * (double)c->columns : 0); /* packed, and in use */
@@ -551,6 +591,7 @@ static void count_stages(Counter *c, const StageId *stage, uint32_t n)
     c->rules = ARENA_NEW_ARRAY(a, Rules, c->needs.at.n);
     c->steps = ARENA_NEW_ARRAY(a, Steps, c->needs.at.n);
     c->uniform = ARENA_NEW_ARRAY(a, bool, c->needs.at.n);
+    c->crossed = ARENA_NEW_ARRAY(a, double, c->needs.at.n);
     for (uint32_t i = 0; i < c->needs.at.n; i++) {
         const Need *need = &c->needs.at.at[i];
         if (!need->root)

@@ -276,7 +276,7 @@ void tessi_plan_choose_warps(const PlanFacts *f, const Analysis *an, const Machi
     for (uint32_t i = 0; i < p->groups.n; i++) {
         const PlanGroup *group = &p->groups.at[i];
         if ((tessi_plan_kernel(group) == KERNEL_TILE || tessi_plan_kernel(group) == KERNEL_REGISTER)
-            && group->n_dims >= 2)
+            && group->n_dims >= 2 && !tessi_plan_is_crossed(f, p, group))
             choose_warp(f, an, m, p, i);
     }
 }
