@@ -12,7 +12,8 @@
  * multiples of so many elements. */
 typedef struct TileColumns {
     LExprId x, shared_x;
-    LExprId y; /* the first row of the thread, a multiple of `rows`, where images are also read along columns; none */
+    LExprId
+        y; /* the first row of the thread, a multiple of `rows`, where images are also read along columns; none */
     uint32_t aligned, shared_aligned, rows;
     int64_t from, to;    /* vectors of images are looked for at x + c, from <= c < to */
     int64_t shared_last; /* the greatest value of shared_x */

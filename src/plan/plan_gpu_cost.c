@@ -211,28 +211,6 @@ static bool spread_window(const Counter *c, const PlanRead *r, const OffsetSet *
     return true;
 }
 
-/* The place of a read that stands, in the last two dimensions, at steps[] times the point and a constant; false of
- * others. */
-static bool is_sampled(const Graph *g, const PlanRead *r, Offset *o, int64_t steps[2])
-{
-    if (!r->access.v || r->dynamic)
-        return false;
-    const Access *a = tessi_access(g, r->access);
-    for (int d = 0; d < a->n_dims; d++) {
-        const AccessDim *dim = &a->dim[d];
-        int64_t add;
-        const int k = d - a->n_dims + 2;
-        if (dim->absolute || dim->src != d || dim->n_terms || dim->scale < 1
-            || !tessi_size_is_const(g, dim->add, &add) || (k < 0 && (dim->scale != 1 || add)))
-            return false;
-        if (k >= 0) {
-            *(k ? &o->dx : &o->dy) = add;
-            steps[k] = dim->scale;
-        }
-    }
-    return a->n_dims >= 2;
-}
-
 /* Notes by which rules the producer of a read is answered; reads in window loops are answered each time. */
 static void note_rules(Counter *c, uint32_t reader, const NeedRead *need)
 {
@@ -242,7 +220,7 @@ static void note_rules(Counter *c, uint32_t reader, const NeedRead *need)
         return;
     const Access *access = tessi_access(c->f->g, r->access);
     int64_t by[2];
-    const bool sampled = straight_line(c) && is_sampled(c->f->g, r, &o, by);
+    const bool sampled = straight_line(c) && tessi_gpu_sampled(c->f->g, r, &o, by);
     if (!sampled && !tessi_plan_read_offset(c->f->g, r, &o) && !written_out(c, r)) {
         const double n = (c->places[reader].at.n + c->places[reader].loose) * r->times;
         for (int d = 0; d < access->n_dims && !r->same_point; d++)
@@ -304,31 +282,6 @@ bool tessi_gpu_is_uniform(const Graph *g, const PlanRead *r)
     return r->access.v && tessi_access_is_fixed(tessi_access(g, r->access));
 }
 
-/* Rows of what is read are columns of the reader, and the other way round. */
-static bool is_crossed(const Graph *g, const PlanRead *r)
-{
-    if (!r->access.v || r->dynamic)
-        return false;
-    const Access *a = tessi_access(g, r->access);
-    for (int d = 0; d < a->n_dims; d++) {
-        const int k = a->n_dims - 1 - d, src = k == 0 ? d - 1 : k == 1 ? d + 1 : d;
-        if (a->dim[d].absolute || a->dim[d].src != src || a->dim[d].n_terms || a->dim[d].scale != 1)
-            return false;
-    }
-    return a->n_dims >= 2;
-}
-
-bool tessi_plan_is_crossed(const PlanFacts *f, const Plan *p, const PlanGroup *group)
-{
-    Needs needs = { 0 };
-    bool crossed = false;
-    tessi_needs(f, f->arena, p, group->members.at, group->members.n, &needs);
-    VEC_FOREACH (const Need, need, &needs.at)
-        NEED_FOREACH (r, &needs, need)
-            crossed = crossed || is_crossed(f->g, r->read);
-    return crossed;
-}
-
 /* The points at which stage `of` is read by stage `reader` stand so many steps of those of its apart; false where it is
  * read otherwise too. */
 static bool have_steps(const Counter *c, uint32_t reader, uint32_t of, const int64_t *by)
@@ -350,8 +303,8 @@ static void spread(const Counter *c, const NeedRead *need, uint32_t reader)
     OffsetSet *to = &c->places[need->of];
     Offset o;
     int64_t by[2] = { 1, 1 };
-    const bool sampled = straight_line(c) && is_sampled(c->f->g, r, &o, by);
-    if (straight_line(c) && !c->needs.at.at[need->of].computed && is_crossed(c->f->g, r)) {
+    const bool sampled = straight_line(c) && tessi_gpu_sampled(c->f->g, r, &o, by);
+    if (straight_line(c) && !c->needs.at.at[need->of].computed && tessi_gpu_crossed(c->f->g, r)) {
         const StageId id = r->producer;
         const int64_t width = tessi_need_is_apart(c->f, id) ? 1 : elements_at_once(c, id, c->rows);
         const double vectors = (from->at.n + from->loose) / (double)width;

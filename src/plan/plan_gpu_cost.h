@@ -19,6 +19,10 @@ double tessi_gpu_op_instructions(const PlanFacts *f, const Analysis *an, const M
                                  StageId id);
 /* The place that is read does not depend on the point. */
 bool tessi_gpu_is_uniform(const Graph *g, const PlanRead *r);
+/* The place stands, in the last two dimensions, at steps[] times the point and a constant. */
+bool tessi_gpu_sampled(const Graph *g, const PlanRead *r, Offset *o, int64_t steps[2]);
+/* Rows of what is read are columns of the reader, and the other way round. */
+bool tessi_gpu_crossed(const Graph *g, const PlanRead *r);
 int64_t tessi_gpu_registers_for_threads(const Machine *m, const KernelCost *cost);
 /* Seconds of a point of an image of few, of threads that issue so many instructions for so many points each. */
 double tessi_gpu_when_few(const Machine *m, const KernelCost *cost, double instructions,

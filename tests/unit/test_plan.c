@@ -100,8 +100,6 @@ static int columns_of_a_thread(Arena *a, const char *text)
     return tessi_level_outputs(&plan_for_gpu(a, text)->groups.at[0].levels, 0);
 }
 
-/* Tiles in shared memory compute bytes one by one, each in a register: a thread has not enough of them for sixteen
- * columns of seven rows, in columns and rows. */
 static void bytes_of_tiles_take_whole_registers(void **state)
 {
     const Plan *p = plan_for_gpu(

@@ -1,0 +1,47 @@
+/* How the reads of kernels stand to the points of a thread: at samples of them, across them, or at no point. */
+#include "plan/plan_costs.h"
+#include "plan/plan_gpu_cost.h"
+
+bool tessi_gpu_sampled(const Graph *g, const PlanRead *r, Offset *o, int64_t steps[2])
+{
+    if (!r->access.v || r->dynamic)
+        return false;
+    const Access *a = tessi_access(g, r->access);
+    for (int d = 0; d < a->n_dims; d++) {
+        const AccessDim *dim = &a->dim[d];
+        int64_t add;
+        const int k = d - a->n_dims + 2;
+        if (dim->absolute || dim->src != d || dim->n_terms || dim->scale < 1
+            || !tessi_size_is_const(g, dim->add, &add) || (k < 0 && (dim->scale != 1 || add)))
+            return false;
+        if (k >= 0) {
+            *(k ? &o->dx : &o->dy) = add;
+            steps[k] = dim->scale;
+        }
+    }
+    return a->n_dims >= 2;
+}
+
+bool tessi_gpu_crossed(const Graph *g, const PlanRead *r)
+{
+    if (!r->access.v || r->dynamic)
+        return false;
+    const Access *a = tessi_access(g, r->access);
+    for (int d = 0; d < a->n_dims; d++) {
+        const int k = a->n_dims - 1 - d, src = k == 0 ? d - 1 : k == 1 ? d + 1 : d;
+        if (a->dim[d].absolute || a->dim[d].src != src || a->dim[d].n_terms || a->dim[d].scale != 1)
+            return false;
+    }
+    return a->n_dims >= 2;
+}
+
+bool tessi_plan_is_crossed(const PlanFacts *f, const Plan *p, const PlanGroup *group)
+{
+    Needs needs = { 0 };
+    bool crossed = false;
+    tessi_needs(f, f->arena, p, group->members.at, group->members.n, &needs);
+    VEC_FOREACH (const Need, need, &needs.at)
+        NEED_FOREACH (r, &needs, need)
+            crossed = crossed || tessi_gpu_crossed(f->g, r->read);
+    return crossed;
+}
