@@ -52,6 +52,41 @@ static bool whole_number(const char *word, int least, int *out)
     return true;
 }
 
+/* "0", "0,1" or "all", of which the target decides how many that are. */
+static bool read_devices(const char *word, CommandLine *line)
+{
+    tess_options *o = &line->options;
+    char number[16];
+    line->has_device = true;
+    line->all_devices = strcmp(word, "all") == 0;
+    o->n_devices = 0;
+    while (!line->all_devices) {
+        const size_t n = strcspn(word, ",");
+        if (n >= sizeof number || o->n_devices == TESS_MAX_DEVICES)
+            return false;
+        memcpy(number, word, n);
+        number[n] = 0;
+        if (!whole_number(number, 0, &o->devices[o->n_devices++]))
+            return false;
+        if (!word[n])
+            break;
+        word += n + 1;
+    }
+    o->device = o->n_devices ? o->devices[0] : 0;
+    return true;
+}
+
+static void count_devices(tess_options *o)
+{
+    char *text;
+    for (o->n_devices = 0; o->n_devices < TESS_MAX_DEVICES; o->n_devices++) {
+        if (tess_device_text(o->target, o->n_devices, &text, NULL, 0) != TESS_OK)
+            break;
+        tess_text_free(text);
+        o->devices[o->n_devices] = o->n_devices;
+    }
+}
+
 /* The same of targets, which the library knows. */
 enum { MOST_TARGETS = 16 };
 static const char *const *target_words(const char *words[MOST_TARGETS])
@@ -107,7 +142,10 @@ static const char *possible(OptionId k, char *text, size_t size)
         return text;
     }
     if (!words) {
-        snprintf(text, size, "a whole number from %d to %d", k == OPT_DEVICE ? 0 : 1, MOST_NUMBER);
+        snprintf(text, size,
+                 k == OPT_DEVICE ? "all, or whole numbers from %d to %d with commas between them"
+                                 : "a whole number from %d to %d",
+                 k == OPT_DEVICE ? 0 : 1, MOST_NUMBER);
         return text;
     }
     for (int i = 0; words[i]; i++) {
@@ -188,7 +226,7 @@ static bool apply(CommandLine *line, OptionId k, const char *word)
     case OPT_VIDEO: line->video = word; break;
     case OPT_SRGB: line->srgb = true; break;
     case OPT_NO_ORIENT: line->no_orient = true; break;
-    case OPT_DEVICE: line->has_device = true; return whole_number(word, 0, &line->options.device);
+    case OPT_DEVICE: return read_devices(word, line);
     case OPT_DEVICE_MEMORY:
         if (!whole_number(word, 1, &n))
             return false;
@@ -410,6 +448,14 @@ bool cli_parse(int argc, char **argv, CommandLine *line, int *status)
         return usage(status, "--device-memory is for %s", targets_with_device(known, sizeof known));
     }
 
+    const bool several = line->all_devices || line->options.n_devices > 1;
+    if (several && !tess_target_has_device(line->options.target)) {
+        char known[200];
+        return usage(status, "several devices are for %s",
+                     targets_with_device(known, sizeof known));
+    }
+    if (line->all_devices)
+        count_devices(&line->options);
     if (line->pyramid && !line->tile)
         line->tile = 256;
     if (!line->audit && (line->side || line->plans))

@@ -47,7 +47,7 @@ typedef struct CommandLine {
     int side, plans; /* of audits; 0: not said */
     double seconds;
     double memory; /* bytes; 0: not said */
-    bool has_device;
+    bool has_device, all_devices;
     bool regret;
     bool size, clear; /* of the cache */
     bool check;       /* of fmt */

@@ -88,6 +88,7 @@ typedef enum tess_general {
     TESS_GENERAL_ALWAYS     /* nothing else runs: for tests, and for masks that are used once */
 } tess_general;
 
+enum { TESS_MAX_DEVICES = 16 };
 typedef struct tess_options {
     size_t struct_size; /* set by tess_options_init: lets the struct grow */
     tess_target target;
@@ -130,6 +131,10 @@ typedef struct tess_options {
     const tess_constant *nodata;
     size_t n_nodata;
     tess_first first; /* what `auto` does while there is no code of a program yet */
+    /* Several devices, at most TESS_MAX_DEVICES (one may be named twice): a run on images of the host shares their rows
+     * out among them. Where a program cannot be, or images lie on a device, `note` is told, and the first does it. */
+    int n_devices; /* less than two: `device` alone */
+    int devices[TESS_MAX_DEVICES];
 } tess_options;
 TESS_API void tess_options_init(tess_options *o);
 /* The names of plans that can be had for any program, from 0 on: those of papers, to measure others against. NULL

@@ -147,6 +147,7 @@ struct tess_program {
     VEC(ProgramConstant) constants;
     /* of inputs declared `any`: first what stands for all others, then those of the options */
     VEC(FrontType) types;
+    bool is_part;        /* it computes parts of images on one of several devices */
     bool is_open;        /* a type is missing: the program has instances, and does not run itself */
     Instance *instances; /* guarded by the lock */
     /* guards what follows: the list of variants, tools, contexts. Nothing is compiled while it is held */
@@ -173,6 +174,8 @@ struct tess_program {
     Failure failure;
 };
 
+typedef struct DeviceTeam DeviceTeam; /* devices.h */
+
 typedef struct BoundImage {
     bool set;
     bool owned; /* the library allocated the data */
@@ -193,7 +196,8 @@ struct tess_args {
     void *workspace;      /* for intermediate images, kept from run to run */
     ptrdiff_t workspace_bytes;
     RtOrigin origin;
-    GpuState *gpu; /* buffers on a device, kept likewise; NULL: none */
+    GpuState *gpu;    /* buffers on a device, kept likewise; NULL: none */
+    DeviceTeam *team; /* of runs in parts; NULL: none yet */
     /* of the last run: each loop with a condition, in order, and behind them their names; NULL: there are none */
     LoopEnd *ends;
     uint32_t n_ends;

@@ -1,4 +1,5 @@
 /* What the rows of targets with a device have in common. */
+#include "api/devices.h"
 #include "api/gpu.h"
 
 const char tessi_gpu_other_plan[] =
@@ -25,6 +26,7 @@ void tessi_gpu_drop(Variant *v)
 void tessi_gpu_forget(tess_args *a)
 {
     tessi_gpu_state_free(a->gpu);
+    tessi_devices_free(a->team);
 }
 
 /* ---- Runs -------------------------------------------------------------------------------------------------------- */

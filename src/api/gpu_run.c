@@ -1,7 +1,9 @@
 /* A run on a device: what is kept in tess_args from run to run, and the order of things on the stream. */
+#include "api/devices.h"
 #include "api/gpu.h"
 #include "loop/loop_passes.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -223,7 +225,19 @@ bool tessi_gpu_repeat(tess_args *a)
     return enqueue(a->gpu, a, a->gpu->stream);
 }
 
-bool tessi_gpu_run(const Run *run, const Binding *b)
+/* Strips that follow one another on the device, or parts of other programs through the host's memory; the failure stays
+ * that of the strips. */
+static bool run_in_strips(const Run *run, const GpuCode *code, const GpuCall *call)
+{
+    tess_args *a = run->a;
+    Failure *f = &a->failure, why = { 0 };
+    if (tessi_gpu_run_strips(run->v, code, call, run->stream, run->arena, &a->timing.strips, f))
+        return true;
+    a->timing.strips = 0;
+    return f->status == TESS_ERROR_MEMORY && !run->p->is_part && tessi_run_in_parts(run, &why);
+}
+
+static bool run_whole(const Run *run, const Binding *b)
 {
     tess_program *p = run->p;
     Variant *v = run->v;
@@ -252,9 +266,38 @@ bool tessi_gpu_run(const Run *run, const Binding *b)
     tessi_gpu_state_free(s); /* with what it has of the memory that is short */
     a->gpu = NULL;
     const double start = tessi_clock_ms();
-    if (!tessi_gpu_run_strips(v, code, &call, run->stream, run->arena, &a->timing.strips, f))
+    if (!run_in_strips(run, code, &call))
         return false;
     memset(f, 0, sizeof *f);
     a->timing.run_ms = tessi_clock_ms() - start;
     return true;
+}
+
+/* Where it cannot be shared out, the first device does it, which is said. */
+static bool run_on_devices(const Run *run, bool *done)
+{
+    Failure f = { 0 };
+    const tess_options *o = &run->p->options;
+    *done = tessi_run_on_devices(run, &f);
+    if (*done)
+        return true;
+    run->a->timing.strips = 0;
+    if (f.status != TESS_ERROR_UNSUPPORTED) {
+        run->a->failure = f;
+        return false;
+    }
+    char sentence[sizeof f.text + 80];
+    snprintf(sentence, sizeof sentence, "one of the devices does all of it: %.400s", f.text);
+    if (o->note)
+        o->note(o->user, sentence);
+    return true;
+}
+
+bool tessi_gpu_run(const Run *run, const Binding *b)
+{
+    tess_program *p = run->p;
+    bool done = false;
+    if (p->options.n_devices > 1 && !p->is_part && !run_on_devices(run, &done))
+        return false;
+    return done || run_whole(run, b);
 }

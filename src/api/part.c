@@ -47,13 +47,15 @@ static bool make(tess_parts *p)
     return true;
 }
 
-static tess_status parts_new(tess_program *program, const tess_args *args, tess_parts **parts)
+tess_status tessi_parts_new_on(tess_program *program, const tess_args *args, int device,
+                               tess_parts **parts)
 {
     tess_parts *p = calloc(1, sizeof *p);
     if (!p)
         return TESS_ERROR_MEMORY;
     *parts = p;
     p->program = program;
+    p->device = device;
     tessi_arena_init(&p->arena, NULL, NULL);
     if (tess_args_copy(args, &p->args) != TESS_OK)
         return TESS_ERROR_MEMORY;
@@ -72,7 +74,7 @@ tess_status tess_parts_new(tess_program *program, const tess_args *args, tess_pa
     if (!program || !args || args->program != program)
         return TESS_ERROR_ARGUMENT;
     const Rounding callers = tessi_round_to_nearest();
-    const tess_status status = parts_new(program, args, parts);
+    const tess_status status = tessi_parts_new_on(program, args, -1, parts);
     tessi_round_as(callers);
     return status;
 }

@@ -32,6 +32,7 @@ struct tess_parts {
     tess_program *program;
     Variant *v;      /* held */
     tess_args *args; /* numbers, and shapes of whole images */
+    int device;      /* that parts run on; -1: as the program's options say */
     Arena arena;
     int64_t *params;
     VEC(RunPass) passes;
@@ -40,6 +41,10 @@ struct tess_parts {
     int64_t (*shapes)[MAX_DIMS + 1];
     Failure failure;
 };
+
+/* part.c: as tess_parts_new, for parts on one of several devices */
+tess_status tessi_parts_new_on(tess_program *p, const tess_args *args, int device,
+                               tess_parts **parts);
 
 /* part_pass.c: finds the passes; false with a failure */
 bool tessi_parts_find(tess_parts *p, Failure *f);

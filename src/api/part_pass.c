@@ -79,6 +79,10 @@ static bool compile(tess_parts *p, RunPass *pass, bool is_last, Failure *f)
     o.n_constants = 0;
     o.note = NULL;
     o.general = TESS_GENERAL_NEVER;
+    if (p->device >= 0) {
+        o.device = p->device;
+        o.n_devices = 0;
+    }
     o.plan = is_last || named ? o.plan : NULL;
     tessi_text_init(&text, &p->arena);
     tessi_graph_print(tessi_graph_exact_passes(pass->part.graph, &p->arena), &text);
@@ -86,6 +90,8 @@ static bool compile(tess_parts *p, RunPass *pass, bool is_last, Failure *f)
         tessi_failf(f, TESS_ERROR_INTERNAL, "the program of a part does not compile: %.400s",
                     diags ? tess_diags_text(diags, 0) : "out of memory");
     tess_diags_free(diags);
+    if (pass->program)
+        pass->program->is_part = p->device >= 0;
     if (!f->status && tess_args_new(pass->program, &pass->args) != TESS_OK)
         tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
     return !f->status;

@@ -253,26 +253,81 @@ static void test_strips_of_a_signal(void)
     tess_program_free(p);
 }
 
-/* Programs that need more than near rows say that memory is short, and what keeps them from strips. */
+/* What is more than near rows: rows of the other side, numbers of whole images, samplings, places. */
+static const char *const parted[] = {
+    "stencil f(vector#2 float a) { return a@[-1, 0] + a; }\n"
+    "parameter M, N;\nvector#2 float a[M, N];\nout = f(a:wrap);\nreturn out;\n",
+    "stencil f(vector#2 float a, float top) { return a - top; }\n"
+    "parameter M, N;\nvector#2 float a[M, N];\ntop = maximum(a);\n"
+    "return f(a, top), mean(a), histogram(a, 4);\n",
+    "stencil f(vector#2 float a) { return a@[1, 0] + index(0); }\n"
+    "parameter M, N;\nvector#2 float a[M, N];\nout = f(a:mirror)@[(0, 2), (0, 2)];\nreturn out;\n",
+};
+
+/* Programs that depend on more than near rows go through the memory of the host in parts. */
+static void test_parts(void)
+{
+    DLTensor *in = image("random:3:700x90");
+    for (size_t i = 0; i < sizeof parted / sizeof *parted; i++) {
+        tess_program *p = compile(parted[i], 300 << 10);
+        tess_args *a = args_of(p);
+        EXPECT(tess_args_image(a, "a", in) == TESS_OK);
+        run_in_strips(p, a);
+        tess_args_free(a);
+        tess_program_free(p);
+    }
+    tess_image_free(in);
+}
+
+static void keep_note(void *user, const char *sentence)
+{
+    snprintf(user, 400, "%.399s", sentence);
+}
+
+/* Several devices share the rows: one that is named three times has the same bits. What cannot be shared is said. */
+static void test_devices(void)
+{
+    static const char computed[] =
+        "stencil f(vector#2 float a) { return a[cast<int>(a), index(1)]; }\n"
+        "parameter M, N;\nvector#2 float a[M, N];\nout = f(a);\nreturn out;\n";
+    const char *const texts[] = { parted[1], computed };
+    DLTensor *in = image("random:3:100x90");
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        char note[400] = "";
+        tess_options o;
+        tess_options_init(&o);
+        o.target = gpu_target();
+        o.n_devices = 3;
+        o.note = keep_note;
+        o.user = note;
+        tess_program *p = NULL;
+        EXPECT(tess_compile(texts[i], strlen(texts[i]), "test.tess", &o, &p, NULL) == TESS_OK);
+        tess_args *a = args_of(p);
+        EXPECT(tess_args_image(a, "a", in) == TESS_OK);
+        for (int k = 0; k < 2; k++) { /* the second finds the programs of the parts */
+            run(p, a, NULL);
+            verify(p, a);
+        }
+        tess_timing t = { .struct_size = sizeof t };
+        tess_args_timing(a, &t);
+        if (i == 0)
+            EXPECT(t.strips >= 3 && !note[0]);
+        else
+            EXPECT(strstr(note, "one of the devices does all of it: 'out' computes"));
+        tess_args_free(a);
+        tess_program_free(p);
+    }
+    tess_image_free(in);
+}
+
+/* Programs of which parts cannot be computed apart say that memory is short, and what keeps them from strips. */
 static void test_no_strips(void)
 {
     static const char *const texts[][2] = {
-        { "stencil f(vector#2 float a) { return a@[-1, 0] + a; }\n"
-          "parameter M, N;\nvector#2 float a[M, N];\nout = f(a:wrap);\nreturn out;\n",
-          "'out' reads rows that wrap around" },
-        { "stencil f(vector#2 float a, float top) { return a - top; }\n"
-          "parameter M, N;\nvector#2 float a[M, N];\ntop = maximum(a);\nreturn f(a, top);\n",
-          "'top' is of all rows" },
-        { "stencil f(vector#2 float a) { return a@[(0, 2), (0, 2)]; }\n"
-          "parameter M, N;\nvector#2 float a[M, N];\nout = f(a);\nreturn out;\n",
-          "the result 'out' has not one row for each row of an image" },
-        { "stencil f(vector#2 float a) { return a + index(0); }\n"
-          "parameter M, N;\nvector#2 float a[M, N];\nout = f(a);\nreturn out;\n",
-          "'out' asks for the row it is at" },
         { "stencil f(vector#2 float a) { return a[cast<int>(a), index(1)]; }\n"
           "parameter M, N;\nvector#2 float a[M, N];\nout = f(a);\nreturn out;\n",
           "'out' computes the rows that it reads" },
-        { "stencil f(vector#2 float a) { return a@[-200, 0] + a; }\n"
+        { "stencil f(vector#2 float a) { return a@[-400, 0] + a; }\n"
           "parameter M, N;\nvector#2 float a[M, N];\nout = f(a);\nreturn out;\n",
           "depends on" },
     };
@@ -433,6 +488,8 @@ int main(void)
     test_strips();
     test_strips_of_transforms();
     test_strips_of_a_signal();
+    test_parts();
+    test_devices();
     test_no_strips();
     test_high_images();
     test_threads();
@@ -440,6 +497,6 @@ int main(void)
     test_description();
     test_refusals();
     tessi_device_close(device);
-    printf("11 tests passed\n");
+    printf("13 tests passed\n");
     return 0;
 }
