@@ -77,7 +77,8 @@ set(TESSERA_SOURCES
     src/loop/lower_select.c src/loop/lower_size.c src/loop/lower_spectrum.c src/loop/lower_staged.c
     src/loop/lower_state.c src/loop/lower_strip.c src/loop/lower_sums.c src/loop/lower_sweep.c src/loop/lower_taps.c
     src/loop/lower_tile.c src/loop/lower_tiles.c src/loop/lower_transform.c src/loop/lower_vectors.c
-    src/loop/lower_warp.c src/loop/lower_window.c src/loop/lower_words.c src/loop/pass_lanes.c src/loop/pass_late.c
+    src/loop/lower_warp.c src/loop/lower_warp_edges.c src/loop/lower_warp_frame.c src/loop/lower_window.c
+    src/loop/lower_words.c src/loop/pass_lanes.c src/loop/pass_late.c
     src/loop/pass_pairs.c src/loop/pass_rows.c src/loop/pass_slide.c src/loop/vector_check.c src/loop/vector_steps.c
     src/loop/vector_value.c
     src/plan/machine_print.c src/plan/machine_read.c src/plan/needs.c src/plan/plan_adaptive.c src/plan/plan_banks.c
@@ -94,8 +95,9 @@ set(TESSERA_SOURCES
     src/plan/plan_rolling_cost.c src/plan/plan_rows.c src/plan/plan_scheme.c src/plan/plan_shared.c
     src/plan/plan_staged.c src/plan/plan_tile_copy.c src/plan/plan_tile_cost.c src/plan/plan_time.c
     src/plan/plan_transform.c
-    src/plan/plan_verify.c
+    src/plan/plan_turns.c src/plan/plan_verify.c
     src/plan/plan_verify_levels.c src/plan/plan_verify_tile.c src/plan/plan_warp.c src/plan/plan_warp_cost.c
+    src/plan/plan_warp_rules.c
     src/plan/plan_window.c
     src/rt/bytes.c src/rt/cache.c src/rt/cache_folder.c src/rt/cc.c src/rt/cpu.c src/rt/cuda.c src/rt/cuda_build.c
     src/rt/cuda_load.c src/rt/device.c src/rt/detached.c

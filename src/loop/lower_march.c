@@ -12,20 +12,22 @@ typedef struct Strips {
 } Strips;
 
 /* So few rows that there are enough blocks, within limits: n strips of each inner column, and at the edges what is
- * left of the blocks, which is a part of n more, or better. */
-static Strips strips_of(Lower *l, const PlanMarch *march, int64_t blocks, LExprId height,
-                        LExprId across)
+ * left of the blocks, which is `more` 16ths of n more, or better. */
+static Strips strips_of(Lower *l, const PlanMarch *march, LExprId blocks, LExprId height,
+                        LExprId across, int64_t more)
 {
     enum { PART = 16 };
     LExprId one = tessi_l_int(l, 1);
     Strips s = { .edges = tessi_l_op(l, OP_MIN, across, tessi_l_int(l, 2)) };
     s.inner = tessi_l_op(l, OP_SUB, across, s.edges);
     LExprId part = tessi_l_op(l, OP_MUL, across, tessi_l_int(l, PART));
-    part = tessi_l_op(l, OP_ADD, part, s.edges);
-    LExprId n = tessi_l_op(l, OP_FLOORDIV, tessi_l_int(l, blocks * PART), part);
+    LExprId longer = more == 1 ? s.edges : tessi_l_op(l, OP_MUL, s.edges, tessi_l_int(l, more));
+    part = tessi_l_op(l, OP_ADD, part, longer);
+    LExprId n = tessi_l_op(l, OP_MUL, blocks, tessi_l_int(l, PART));
+    n = tessi_l_op(l, OP_FLOORDIV, n, part);
     n = tessi_l_op(l, OP_MAX, n, one);
     tessi_hint(l, n, "strips");
-    LExprId left = tessi_l_op(l, OP_SUB, tessi_l_int(l, blocks), tessi_l_op(l, OP_MUL, n, s.inner));
+    LExprId left = tessi_l_op(l, OP_SUB, blocks, tessi_l_op(l, OP_MUL, n, s.inner));
     left = tessi_l_op(l, OP_MAX, tessi_l_op(l, OP_FLOORDIV, left, s.edges), one);
     const LExprId wanted[2] = { n, left };
     for (int k = 0; k < 2; k++) {
@@ -79,18 +81,27 @@ LExprId tessi_edges_column(Lower *l, const EdgesFirst *e, LExprId place)
 void tessi_march_blocks(Lower *l, const PlanGroup *group, LExprId height, LExprId width, March *m)
 {
     const PlanMarch march = tessi_level_march(&group->levels);
-    LExprId one = tessi_l_int(l, 1), step = tessi_l_int(l, m->step);
     const int64_t columns =
         (int64_t)tessi_level_threads(&group->levels, 0) * tessi_level_outputs(&group->levels, 0);
     const int64_t most = march.blocks / m->step, blocks = most ? most : 1;
+    LExprId across = tessi_kernel_blocks(l, width, columns);
+    tessi_march_strips(l, group, tessi_l_int(l, blocks), height, across, m);
+}
+
+void tessi_march_strips(Lower *l, const PlanGroup *group, LExprId blocks, LExprId height,
+                        LExprId across, March *m)
+{
+    const PlanMarch march = tessi_level_march(&group->levels);
+    LExprId one = tessi_l_int(l, 1), step = tessi_l_int(l, m->step);
+    const int64_t more = m->more ? m->more : 1;
     LExprId rows = rows_of_phase(l, height, m->step);
-    LExprId across = tessi_l_op(l, OP_MAX, tessi_kernel_blocks(l, width, columns), one);
-    const Strips all = strips_of(l, &march, blocks, rows, across);
+    across = tessi_l_op(l, OP_MAX, across, one);
+    const Strips all = strips_of(l, &march, blocks, rows, across, more);
     LExprId number = tessi_l_op(l, OP_MUL, all.inner, all.n[0]);
     number = tessi_l_op(l, OP_ADD, number, tessi_l_op(l, OP_MUL, all.edges, all.n[1]));
     LExprId block = tessi_kernel_grid(l, 0, "block", phases(l, number, m->step));
     across = tessi_scope_let(l, "across", across);
-    Strips s = strips_of(l, &march, blocks, rows, across);
+    Strips s = strips_of(l, &march, blocks, rows, across, more);
     LExprId at_edges = phases(l, tessi_l_op(l, OP_MUL, s.edges, s.n[1]), m->step);
     const EdgesFirst e = tessi_edges_first(l, block, across, at_edges, m->step);
     LExprId strip =

@@ -7,7 +7,9 @@
 #include "loop/lower_window.h"
 
 typedef struct March {
-    int64_t step;   /* from row to row; to be set before */
+    int64_t step; /* from row to row; to be set before */
+    int64_t
+        more; /* the same: 16ths of the strips of others that blocks at the edges have more; 0: one */
     LExprId y, n;   /* first row of the block, and how many it has */
     LExprId x;      /* first column of the thread */
     LExprId column; /* of blocks: where the block stands */
@@ -30,6 +32,9 @@ LExprId tessi_edges_column(Lower *l, const EdgesFirst *e, LExprId place);
 
 /* Opens the grid: blocks whose threads have so many columns each, of a result of these sizes. */
 void tessi_march_blocks(Lower *l, const PlanGroup *group, LExprId height, LExprId width, March *m);
+/* The same of so many blocks in all, so many of them side by side. */
+void tessi_march_strips(Lower *l, const PlanGroup *group, LExprId blocks, LExprId height,
+                        LExprId across, March *m);
 /* Row i of those that begin with the block's. */
 LExprId tessi_march_row(Lower *l, const March *m, LExprId i);
 /* Opens the threads, those with columns in the image. */

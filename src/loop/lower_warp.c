@@ -13,38 +13,8 @@
  * Above the tile and at both ends of a warp values are of no account: they come from zeros, or from the thread
  * itself, and are used for no result. Blocks lie inside with all they read, and answer no rules; what they leave is
  * a frame. */
+#include "loop/lower_warp.h"
 #include "loop/lower_group.h"
-#include "loop/lower_job.h"
-
-/* What threads compute one after the other: a pass, or the members. */
-typedef struct Part {
-    Nest nest;
-    Job job;
-    int64_t delay;
-    int64_t lo[2], hi[2]; /* of it is needed, from the tile on */
-} Part;
-
-typedef struct Warps {
-    Lower *l;
-    const PlanGroup *group;
-    PlanRegions regions;
-    PlanWarp warp;
-    uint32_t n_parts;
-    Part *part;
-    uint8_t n_dims, y;     /* y: the dimension of rows */
-    int64_t rows, columns; /* of a thread, in a step */
-    LBufferId *held;       /* by number in `warp` */
-    /* of images: the rows of the next step; NULL = they are read when they are wanted */
-    LBufferId *ahead;
-    uint32_t n_images; /* that are held: they stand first */
-    LBufferId *result; /* by number of the member */
-    LExprId first[2];  /* of the tile in hand: its row and column */
-    LExprId own[2];    /* points before it are those of the tile before */
-    LExprId rows_of_strip, steps;
-    LExprId row;          /* at which the step reads images that nothing delays */
-    LExprId lane, column; /* of the thread in hand; the first column that it computes */
-    Coord outer[MAX_DIMS];
-} Warps;
 
 /* ---- Parts ----------------------------------------------------------------------------------- */
 
@@ -81,6 +51,9 @@ static Warps new_warps(Lower *l, const PlanGroup *group)
     tessi_plan_regions(tessi_lower_facts(l), l->plan, group, &l->regions);
     t.regions = l->regions;
     tessi_plan_warp(tessi_lower_facts(l), l->plan, group, &t.warp);
+    t.edges = tessi_plan_warp_has_edges(group);
+    if (t.edges)
+        tessi_plan_warp_rules(tessi_lower_facts(l), l->plan, group, &t.warp);
     t.part = ARENA_NEW_ARRAY(l->arena, Part, t.n_parts);
     l->n_loop_dims = t.n_dims;
     l->inside_last = l->inside_rows = false;
@@ -150,6 +123,25 @@ static LStmt *store(const Warps *t, LStmtKind kind, LBufferId to, const LExprId 
     LStmt *s = tessi_scope_store(t->l, to, index, t->n_dims, a);
     s->kind = kind;
     return s;
+}
+
+LExprId tessi_warp_load(const Warps *t, uint32_t number, int64_t row, int64_t column)
+{
+    LExprId index[MAX_DIMS];
+    element(t, &t->warp.held.at[number], row, column, index);
+    return tessi_lexpr_load(t->l->p, t->held[number], index, t->n_dims);
+}
+
+void tessi_warp_store(const Warps *t, uint32_t number, int64_t row, int64_t column, LExprId value)
+{
+    LExprId index[MAX_DIMS];
+    element(t, &t->warp.held.at[number], row, column, index);
+    store(t, LSTMT_STORE, t->held[number], index, value);
+}
+
+LExprId tessi_warp_size(const Warps *t, int k)
+{
+    return t->part[t->n_parts - 1].nest.to[t->y + k];
 }
 
 static void bring_into_being(const Warps *t)
@@ -231,11 +223,13 @@ static void take_image(const Warps *t, uint32_t number)
     const Place held = l->place[h->stage.v];
     l->place[h->stage.v] = (Place){ 0 };
     for (uint32_t i = 0; i < n; i++) {
-        value[i] = tessi_eval_stage(l, h->stage, coord[i], true);
+        value[i] = t->answers ? tessi_warp_image(t, number, coord[i])
+                              : tessi_eval_stage(l, h->stage, coord[i], true);
         tessi_pin(l, value[i], l->tile_depth);
     }
     l->place[h->stage.v] = held;
-    tessi_tile_takes(l, value, n, &columns);
+    if (!t->answers)
+        tessi_tile_takes(l, value, n, &columns);
     tessi_scope_place(l, value, n);
     for (uint32_t i = 0; i < n; i++) {
         if (t->ahead)
@@ -265,7 +259,7 @@ static void exchange(const Warps *t, uint32_t number)
     Lower *l = t->l;
     const PlanHeld *h = &t->warp.held.at[number];
     LExprId to[MAX_DIMS], from[MAX_DIMS];
-    for (int64_t row = 0; row < t->rows; row++) {
+    for (int64_t row = -h->late; row < t->rows - h->late; row++) {
         for (int64_t c = -h->left; c < t->columns + h->right; c++) {
             if (c >= 0 && c < t->columns)
                 continue;
@@ -296,9 +290,14 @@ static void give_results(const Warps *t)
     x = tessi_l_op(l, OP_AND, x, tessi_l_op(l, OP_LE, lo, t->lane));
     x = tessi_scope_let(l, "own", tessi_l_op(l, OP_AND, x, tessi_l_op(l, OP_LT, t->lane, hi)));
     const uint32_t n = 1u + t->n_dims; /* a value and where it belongs */
+    const LExprId end =
+        t->edges ? tessi_l_op(l, OP_ADD, t->own[0], t->rows_of_strip) : (LExprId){ 0 };
     for (int64_t r = 0; r < t->rows; r++) {
         LExprId y = tessi_l_op(l, OP_ADD, t->row, tessi_l_int(l, r - last->delay));
-        tessi_scope_if(l, tessi_l_op(l, OP_AND, x, tessi_l_op(l, OP_LE, t->own[0], y)));
+        LExprId own = tessi_l_op(l, OP_AND, x, tessi_l_op(l, OP_LE, t->own[0], y));
+        if (t->edges) /* whole steps may go beyond a strip */
+            own = tessi_l_op(l, OP_AND, own, tessi_l_op(l, OP_LT, y, end));
+        tessi_scope_if(l, own);
         for (uint32_t i = 0; i < t->group->members.n; i++) {
             const StageId id = t->group->members.at[i];
             const Place *place = &l->place[id.v];
@@ -314,11 +313,25 @@ static void give_results(const Warps *t)
                 to[-1] = tessi_lexpr_load(l->p, place->scratch, at, t->n_dims);
                 tessi_scope_place(l, to, t->n_dims);
             }
-            tessi_tile_gives(l, l->buffer[id.v], cell + 1, t->n_dims, cell, n,
-                             (uint32_t)t->columns);
+            if (!t->answers)
+                tessi_tile_gives(l, l->buffer[id.v], cell + 1, t->n_dims, cell, n,
+                                 (uint32_t)t->columns);
+            for (int64_t c = 0; c < t->columns && t->answers; c++) {
+                LExprId *at_column = cell + c * n + 1;
+                tessi_scope_if(l, tessi_l_op(l, OP_LT, at_column[t->y + 1], tessi_warp_size(t, 1)));
+                tessi_tile_gives(l, l->buffer[id.v], at_column, t->n_dims, at_column - 1, n, 1);
+                tessi_scope_close(l);
+            }
         }
         tessi_scope_close(l);
     }
+}
+
+/* An element of a row before those of the step is kept: columns of neighbours as long as they are read. */
+static bool is_kept(const Warps *t, const PlanHeld *h, int64_t row, int64_t c)
+{
+    const bool own = c >= 0 && c < t->columns;
+    return own || (row >= -h->wide && row < -h->late);
 }
 
 /* The last rows become those before the next step. */
@@ -329,6 +342,8 @@ static void keep_rows(const Warps *t)
         const PlanHeld *h = &t->warp.held.at[i];
         for (int64_t row = -h->keep; row < 0; row++) {
             for (int64_t c = -h->left; c < t->columns + h->right; c++) {
+                if (!is_kept(t, h, row, c))
+                    continue;
                 element(t, h, row, c, to);
                 element(t, h, row + t->rows, c, from);
                 store(t, LSTMT_STORE, t->held[i], to,
@@ -349,132 +364,14 @@ static void clear_rows(const Warps *t)
         const ScalarType s = tessi_stage(l->g, h->stage)->type, value = tessi_value_type(s);
         for (int64_t row = -h->keep; row < 0; row++) {
             for (int64_t c = -h->left; c < t->columns + h->right; c++) {
+                if (!is_kept(t, h, row, c))
+                    continue;
                 element(t, h, row, c, to);
                 store(t, LSTMT_STORE, t->held[i], to, tessi_lexpr_const(l->p, value, (Value){ 0 }));
             }
         }
     }
     tessi_scope_close(l);
-}
-
-/* ---- Blocks ---------------------------------------------------------------------------------- */
-
-static void add_guard(const Warps *t, GuardList *guards, const Stage *s, const int64_t *lo,
-                      const int64_t *hi)
-{
-    for (uint8_t d = 0; d < t->n_dims; d++) {
-        Guard g = { .dim = (int8_t)d, .scale = 1, .size = s->size[d] };
-        g.rest = tessi_lin_const(0);
-        g.lo = d < t->y ? 0 : lo[d - t->y];
-        g.hi = d < t->y ? 0 : hi[d - t->y];
-        VEC_PUSH(t->l->arena, guards, g);
-    }
-}
-
-/* What holds of the first point of a tile where a part lies inside with all it reads: what is needed of it, and all
- * that is computed where images are read then. */
-static void part_guards(const Warps *t, const Part *part, const int64_t *tile, GuardList *guards)
-{
-    Lower *l = t->l;
-    int64_t lo[2], hi[2];
-    Coord coord[MAX_DIMS];
-    for (int k = 0; k < 2; k++) {
-        lo[k] = part->lo[k];
-        hi[k] = part->hi[k] + tile[k] - 1;
-    }
-    if (t->warp.reads_images) {
-        lo[0] = -t->warp.above - part->delay;
-        hi[0] = lo[0] + tile[0] + t->warp.beyond - 1;
-        lo[1] = -t->warp.left;
-        hi[1] =
-            tile[1] + t->warp.right - 1 + t->columns - 1; /* vectors may hold more than is read */
-    }
-    if (part->job.n)
-        add_guard(t, guards, tessi_stage(l->g, part->job.stage[0]), lo, hi);
-    for (uint8_t d = 0; d < t->n_dims; d++) {
-        coord[d] = tessi_nest_coord(&part->nest, d, (LExprId){ 0 });
-        coord[d].count = tessi_stage(l->g, t->group->members.at[0])->size[d];
-        coord[d].lo = d < t->y ? 0 : lo[d - t->y];
-        coord[d].hi = d < t->y ? 0 : hi[d - t->y];
-    }
-    tessi_nest_guards(l, &part->nest, coord, guards);
-}
-
-static Blocks blocks_of(const Warps *t)
-{
-    Lower *l = t->l;
-    Blocks blocks = { .l = l };
-    GuardList guards = { 0 };
-    const int64_t tile[2] = { t->warp.least, tessi_level_tile(t->group, t->y + 1) };
-    const Nest *members = &t->part[t->n_parts - 1].nest;
-    for (uint32_t i = 0; i < t->n_parts; i++)
-        part_guards(t, &t->part[i], tile, &guards);
-    VEC_FOREACH (const PlanHeld, h, &t->warp.held) {
-        const int64_t lo[2] = { -t->warp.above - h->delay, -t->warp.left };
-        const int64_t hi[2] = { lo[0] + tile[0] + t->warp.beyond - 1, tile[1] + t->warp.right - 1 };
-        if (h->is_image)
-            add_guard(t, &guards, tessi_stage(l->g, h->stage), lo, hi);
-    }
-    for (int k = 0; k < 2; k++) {
-        const uint8_t d = (uint8_t)(t->y + k);
-        blocks.size[k] = tile[k]; /* at least */
-        blocks.end[k] = members->to[d];
-        blocks.from[k] = members->from[d];
-        blocks.to[k] = members->to[d];
-        tessi_guard_range(l, &guards, (int8_t)d, &blocks.from[k], &blocks.to[k]);
-    }
-    return blocks;
-}
-
-/* Strips of so many rows, and steps of so many, that there are as many blocks as wanted; they lie inside the frame,
- * which has room for one or for none. */
-static void find_strips(Warps *t, const Frame *frame, LExprId across)
-{
-    Lower *l = t->l;
-    const PlanMarch march = tessi_level_march(&t->group->levels);
-    const Nest *members = &t->part[t->n_parts - 1].nest;
-    LExprId one = tessi_l_int(l, 1), step = tessi_l_int(l, t->rows);
-    LExprId beyond = tessi_l_int(l, t->warp.beyond);
-    LExprId height = tessi_l_op(l, OP_SUB, frame->to[0], frame->from[0]);
-    for (uint8_t d = 0; d < t->y; d++)
-        across = tessi_l_op(l, OP_MUL, across, tessi_nest_extent(l, members, d));
-    LExprId n = tessi_l_int(l, march.blocks);
-    n = tessi_l_op(l, OP_FLOORDIV, n, tessi_l_op(l, OP_MAX, across, one));
-    n = tessi_l_op(l, OP_MAX, n, one);
-    LExprId rows = tessi_l_op(l, OP_ADD, height, tessi_l_op(l, OP_SUB, n, one));
-    rows = tessi_l_op(l, OP_FLOORDIV, rows, n);
-    rows = tessi_l_op(l, OP_MAX, rows, tessi_l_int(l, march.least));
-    rows = tessi_l_op(l, OP_MIN, rows, tessi_l_int(l, march.most));
-    t->steps = tessi_kernel_blocks(l, tessi_l_op(l, OP_ADD, rows, beyond), t->rows);
-    height = tessi_l_op(l, OP_FLOORDIV, tessi_l_op(l, OP_ADD, height, beyond), step);
-    t->steps = tessi_l_op(l, OP_MIN, t->steps, height);
-    rows = tessi_l_op(l, OP_SUB, tessi_l_op(l, OP_MUL, t->steps, step), beyond);
-    t->rows_of_strip = tessi_l_op(l, OP_MAX, rows, one);
-    tessi_hint(l, t->steps, "steps");
-    tessi_hint(l, t->rows_of_strip, "rows");
-}
-
-/* Opens the grid of these blocks. */
-static void open_blocks(Warps *t, const Frame *frame)
-{
-    Lower *l = t->l;
-    const int64_t columns = tessi_level_tile(t->group, t->y + 1);
-    LExprId width = tessi_l_op(l, OP_SUB, frame->to[1], frame->from[1]);
-    LExprId across = tessi_kernel_blocks(l, width, columns);
-    find_strips(t, frame, across);
-    const LExprId size[2] = { t->rows_of_strip, tessi_l_int(l, columns) };
-    LExprId height = tessi_l_op(l, OP_SUB, frame->to[0], frame->from[0]);
-    height = tessi_l_op(l, OP_ADD, height, tessi_l_op(l, OP_SUB, size[0], tessi_l_int(l, 1)));
-    const LExprId n[2] = { tessi_l_op(l, OP_FLOORDIV, height, size[0]), across };
-    for (int k = 0; k < 2; k++) {
-        LExprId number = tessi_kernel_grid(l, k == 0, k ? "block_x" : "block_y", n[k]);
-        LExprId own = tessi_l_op(l, OP_ADD, frame->from[k], tessi_l_op(l, OP_MUL, number, size[k]));
-        t->own[k] = tessi_scope_let(l, k ? "own_x" : "own_y", own);
-        LExprId last = tessi_l_op(l, OP_SUB, frame->to[k], size[k]);
-        t->first[k] = tessi_l_op(l, OP_MIN, t->own[k], last);
-        t->first[k] = tessi_scope_let(l, k ? "tile_x" : "tile_y", t->first[k]);
-    }
-    t->steps = tessi_scope_let(l, "steps", t->steps);
 }
 
 /* ---- Steps ----------------------------------------------------------------------------------- */
@@ -508,18 +405,26 @@ static void images_of_step(Warps *t, LExprId number)
     tessi_scope_close(l);
 }
 
-/* What a warp stores begins and ends where sectors of memory do, if it is as many: parts of sectors of others would
- * have to wait for each other. */
-static int64_t whole_columns(const Warps *t)
+/* What a part reads that no part before it has: columns of neighbours, and what stands outside. What is outside
+ * changes what other threads have taken, so it is answered when all of them have. */
+static void exchange_for(Warps *t, uint32_t part, uint32_t *exchanged)
 {
-    enum { SECTOR_BYTES = 32 };
-    int64_t columns = t->columns;
-    VEC_FOREACH (const StageId, id, &t->group->members) {
-        const int64_t sector =
-            SECTOR_BYTES / tessi_type_info(tessi_stage(t->l->g, *id)->type)->bytes;
-        columns = sector % columns ? columns : sector;
+    const uint32_t first = *exchanged;
+    bool answers = false;
+    for (; *exchanged < t->warp.held.n; ++*exchanged) {
+        const PlanHeld *h = &t->warp.held.at[*exchanged];
+        if (!h->is_image && h->part >= part)
+            break;
+        exchange(t, *exchanged);
+        answers = answers || (t->answers && !h->is_image);
     }
-    return t->warp.columns % columns ? t->columns : columns;
+    if (!answers)
+        return;
+    tessi_scope_close(t->l);
+    open_threads(t);
+    for (uint32_t i = first; i < *exchanged; i++)
+        if (!t->warp.held.at[i].is_image)
+            tessi_warp_answer(t, i);
 }
 
 static void step(Warps *t, LExprId number)
@@ -529,12 +434,7 @@ static void step(Warps *t, LExprId number)
     images_of_step(t, number);
     for (uint32_t i = 0; i < t->n_parts; i++) {
         open_threads(t);
-        for (; exchanged < t->warp.held.n; exchanged++) {
-            const PlanHeld *h = &t->warp.held.at[exchanged];
-            if (!h->is_image && h->part >= i)
-                break;
-            exchange(t, exchanged);
-        }
+        exchange_for(t, i, &exchanged);
         compute(t, &t->part[i]);
         if (i + 1 == t->n_parts)
             give_results(t);
@@ -554,9 +454,43 @@ static LExprId row_of(const Warps *t, LExprId number)
     return tessi_l_op(l, OP_ADD, t->first[0], row);
 }
 
+/* Steps from one on, before another. */
+static void run_steps(Warps *t, LExprId from, LExprId to)
+{
+    Lower *l = t->l;
+    LVarId v = tessi_scope_for(l, "step", from, to, 1, LFOR_ROLLED);
+    const LExprId number = tessi_lexpr_var(l->p, v);
+    t->row = tessi_scope_let(l, "row", row_of(t, number));
+    step(t, number);
+    tessi_scope_close(l);
+}
+
+/* The steps of a strip: where the blocks are the whole image, the first and the last ones answer rules. */
+static void run_strip(Warps *t)
+{
+    Lower *l = t->l;
+    LExprId inside[2];
+    bring_into_being(t);
+    clear_rows(t);
+    t->answers = t->edges;
+    if (t->ahead)
+        take_images(t, row_of(t, tessi_l_int(l, 0)));
+    if (!t->edges) {
+        run_steps(t, tessi_l_int(l, 0), t->steps);
+        return;
+    }
+    tessi_warp_steps_inside(t, inside);
+    run_steps(t, tessi_l_int(l, 0), inside[0]);
+    t->answers = false;
+    run_steps(t, inside[0], inside[1]);
+    t->answers = true;
+    run_steps(t, inside[1], t->steps);
+}
+
 void tessi_kernel_warps(Lower *l, const PlanGroup *group)
 {
     Warps t = new_warps(l, group);
+    Frame frame = { 0 };
     tessi_kernel_open(l, group->name, tessi_group_comment(l, group),
                       tessi_level_threads(&group->levels, 0), 1)
         ->resident = group->resident;
@@ -564,22 +498,18 @@ void tessi_kernel_warps(Lower *l, const PlanGroup *group)
     find_places(&t);
     for (uint32_t i = 0; i < t.n_parts; i++)
         find_part(&t, i);
-    Blocks blocks = blocks_of(&t);
-    const int64_t piece[2] = { 1, whole_columns(&t) };
-    const Frame frame = tessi_blocks_frame(&blocks, piece);
+    if (!t.edges)
+        frame = tessi_warp_frame(&t);
     if (t.y)
         tessi_kernel_outer(l, &t.part[t.n_parts - 1].nest, t.outer);
-    open_blocks(&t, &frame);
-    bring_into_being(&t);
-    clear_rows(&t);
-    if (t.ahead)
-        take_images(&t, row_of(&t, tessi_l_int(l, 0)));
-    LVarId v = tessi_scope_for(l, "step", tessi_l_int(l, 0), t.steps, 1, LFOR_ROLLED);
-    const LExprId number = tessi_lexpr_var(l->p, v);
-    t.row = tessi_scope_let(l, "row", row_of(&t, number));
-    step(&t, number);
+    if (t.edges)
+        tessi_warp_open_strips(&t);
+    else
+        tessi_warp_open_frame(&t, &frame);
+    run_strip(&t);
     tessi_scope_close_to(l, depth);
     tessi_places_forget(l);
     tessi_scope_close(l);
-    tessi_kernel_frame(l, group, &frame);
+    if (!t.edges)
+        tessi_kernel_frame(l, group, &frame);
 }

@@ -229,11 +229,18 @@ KernelCost tessi_plan_rolling_cost(const PlanFacts *f, const Analysis *an, const
  * becomes a pass of it, also for the plan. NULL, or one sentence: why it cannot be; then nothing is changed. */
 const char *tessi_plan_make_warp(const PlanFacts *f, Plan *p, PlanGroup *group,
                                  const uint8_t *outputs, uint16_t warps);
+/* The same of a group whose stages are all inline: the kernel answers rules at the edges, and has no frame. Plan and
+ * group are of no use where it cannot be. */
+const char *tessi_plan_make_warp_edges(const PlanFacts *f, Plan *p, PlanGroup *group,
+                                       const uint8_t *outputs);
 /* What a kernel of warps costs as it is; not feasible where it cannot be one. */
 KernelCost tessi_plan_warp_cost(const PlanFacts *f, const Analysis *an, const Machine *m,
                                 const Plan *p, const PlanGroup *group);
 /* Has groups computed by warps where that is expected to be faster, and says so. */
 void tessi_plan_choose_warps(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p);
+/* ---- plan_turns.c */
+/* Has turns of a repeat that are computed as one in one kernel of warps, where that is expected to be faster. */
+void tessi_plan_choose_turns(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p);
 const char *tessi_plan_check_warp(const PlanFacts *f, const Plan *p, const PlanGroup *group);
 /* Something that a kernel of the group computes reads columns where it has rows: a transposition. */
 bool tessi_plan_is_crossed(const PlanFacts *f, const Plan *p, const PlanGroup *group);

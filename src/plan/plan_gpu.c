@@ -518,8 +518,10 @@ Plan *tessi_plan_choose_gpu(Arena *a, const Graph *g, const Analysis *an, const 
     }
     improve(&c);
     tessi_plan_fuse(f, an, m, c.p);
-    if (!few)
+    if (!few) {
         tessi_plan_choose_warps(f, an, m, c.p);
+        tessi_plan_choose_turns(f, an, m, c.p);
+    }
     VEC_FOREACH (PlanGroup, group, &c.p->groups)
         if (group->split == SPLIT_EDGES && tessi_plan_kernel(group) == KERNEL_TILE)
             tessi_plan_choose_frame(f, c.p, group);

@@ -77,7 +77,14 @@ typedef struct PlanHeld {
     /* the rows of a step are so many rows above those that the first images are read at */
     int64_t delay;
     int64_t keep, left, right;
+    int64_t up, down; /* how far rows above and below are read */
+    /* columns of neighbours are taken so many rows above those of the step, and kept as far as `wide` rows above */
+    int64_t late, wide;
     int64_t row, column; /* where the first of its own stands: the same for all stages of a pass */
+    /* of rows and columns, where the kernel computes the edges too: what answers for those outside; INSIDE: what is
+     * computed there is right. `outside` is the value of CONSTANT. */
+    Border rule[2];
+    ExprId outside;
 } PlanHeld;
 typedef struct PlanWarp {
     VEC(PlanHeld) held;  /* images, then stages of passes in order */
@@ -93,6 +100,11 @@ typedef struct PlanWarp {
 /* NULL, or one sentence: why a kernel of warps cannot compute the group. */
 const char *tessi_plan_warp(const PlanFacts *f, const Plan *p, const PlanGroup *group,
                             PlanWarp *out);
+/* The kernel answers the rules in what its threads hold, so that it has no frame. */
+bool tessi_plan_warp_has_edges(const PlanGroup *group);
+/* Finds the rules of such a kernel; NULL, or one sentence: why it cannot answer them. */
+const char *tessi_plan_warp_rules(const PlanFacts *f, const Plan *p, const PlanGroup *group,
+                                  PlanWarp *w);
 
 /* What the blocks of a kernel read of an image that they copy. */
 typedef struct PlanCopy {

@@ -299,7 +299,10 @@ static Plan *warp_some(const PlanFacts *f, Plan *p, Random *r)
         Plan *warps = tessi_plan_copy(f->arena, p);
         PlanGroup *group = &warps->groups.at[i];
         const uint8_t outputs[2] = { (uint8_t)(1 << draw(r, 4)), (uint8_t)(1 + draw(r, 5)) };
-        if (tessi_plan_make_warp(f, warps, group, outputs, (uint16_t)(1 + draw(r, 2))))
+        const char *fault =
+            draw(r, 2) ? tessi_plan_make_warp_edges(f, warps, group, outputs)
+                       : tessi_plan_make_warp(f, warps, group, outputs, (uint16_t)(1 + draw(r, 2)));
+        if (fault)
             continue;
         tessi_level_set_march(&group->levels, draw_march(r));
         group->resident = (uint8_t)draw(r, 3);

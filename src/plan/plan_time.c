@@ -1,10 +1,11 @@
 /* How many turns of a repeat are computed as one: as many as the model says pay, fused as any chain of stages is. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "plan/plan_base.h"
 
-enum { MOST_TIME = 16, NOMINAL = 2048 };
+enum { NOMINAL = 2048 };
 
 double tessi_plan_turns(const PlanFacts *f, StageId id)
 {
@@ -44,26 +45,39 @@ static bool is_small(const Graph *g, uint32_t number, uint32_t time)
     return n * time <= MOST_STAGES;
 }
 
+/* Turns of repeat k as one, the others as they are: more of them as long as they gain what their code is worth. Of
+ * kernels, which hold some numbers of rows better than others, one that gains nothing may be followed by one that
+ * does, two hardly. */
+static uint32_t best_time(Arena *a, const Graph *g, const Machine *m, uint32_t *time, uint32_t k)
+{
+    static const uint8_t tried[] = { 1, 2, 4, 6, 8, 10, 12, 16 };
+    const bool gpu = tessi_machine_is_gpu(m);
+    double best = -1;
+    uint32_t chosen = 1, in_vain = 0;
+    for (size_t i = 0; i < sizeof tried && in_vain < (gpu ? 2 : 1); i++) {
+        const uint32_t t = tried[i];
+        if (!gpu && (t & (t - 1)))
+            continue;
+        if (t > 1 && (!is_small(g, k + 1, t) || !tessi_repeat_can_block(g, k + 1, t)))
+            break;
+        time[k] = t;
+        const double now = seconds_of(a, g, m, time);
+        const double code = log2((double)t / chosen); /* times that it doubles */
+        const bool better = best < 0 || now <= pow(m->time_gain, code) * best;
+        best = better ? now : best;
+        chosen = better ? t : chosen;
+        in_vain = better ? 0 : in_vain + 1;
+    }
+    return chosen;
+}
+
 uint32_t *tessi_plan_times(Arena *a, const Graph *g, const Machine *m)
 {
     uint32_t *time = ARENA_NEW_ARRAY(a, uint32_t, g->repeats.n + 1);
     for (uint32_t k = 0; k < g->repeats.n; k++)
         time[k] = 1;
-    for (uint32_t k = 0; k < g->repeats.n; k++) {
-        double best = -1;
-        uint32_t chosen = 1;
-        for (uint32_t t = 1; t <= MOST_TIME; t *= 2) {
-            if (t > 1 && (!is_small(g, k + 1, t) || !tessi_repeat_can_block(g, k + 1, t)))
-                break;
-            time[k] = t;
-            const double now = seconds_of(a, g, m, time);
-            if (best >= 0 && now > m->time_gain * best)
-                break;
-            best = now;
-            chosen = t;
-        }
-        time[k] = chosen;
-    }
+    for (uint32_t k = 0; k < g->repeats.n; k++)
+        time[k] = best_time(a, g, m, time, k);
     return time;
 }
 

@@ -168,6 +168,8 @@ static void find_sizes(const Finder *c, int64_t *most)
             h->keep = keep > h->keep ? keep : h->keep;
             h->left = -r->lo[1] > h->left ? -r->lo[1] : h->left;
             h->right = r->hi[1] > h->right ? r->hi[1] : h->right;
+            h->up = -r->lo[0] > h->up ? -r->lo[0] : h->up;
+            h->down = r->hi[0] > h->down ? r->hi[0] : h->down;
             add_reach(&far, &need[part], r->lo, r->hi);
         }
         const int64_t beyond[3] = { -far.lo[0], -far.lo[1], far.hi[1] };
@@ -175,6 +177,56 @@ static void find_sizes(const Finder *c, int64_t *most)
             most[k] = beyond[k] > most[k] ? beyond[k] : most[k];
         if (!h->is_image)
             add_reach(&need[h->part], &far, (int64_t[2]){ 0 }, (int64_t[2]){ 0 });
+    }
+}
+
+/* Where a part reads what it needs, from a point of its own. */
+static OffsetSet *places_of(const Finder *c, const Needs *needs)
+{
+    OffsetSet *at = ARENA_NEW_ARRAY(c->f->arena, OffsetSet, needs->at.n);
+    for (uint32_t i = 0; i < needs->at.n; i++) {
+        const Need *need = &needs->at.at[i];
+        if (need->root)
+            tessi_plan_add_offset(c->f->arena, &at[i], (Offset){ 0, 0 });
+        NEED_FOREACH (r, needs, need) {
+            if (need->computed)
+                tessi_plan_spread(c->f->arena, c->f->g, r->read, &at[i], &at[r->of]);
+        }
+    }
+    return at;
+}
+
+/* Columns of neighbours are read in the point's own row alone. */
+static bool is_level(const OffsetSet *at)
+{
+    bool level = at->loose <= 0;
+    VEC_FOREACH (const Offset, o, &at->at)
+        level = level && (!o->dx || !o->dy);
+    return level;
+}
+
+/* Columns of neighbours that are read in the row of the point alone are taken when that is computed: rows that wait
+ * for it need no registers for them. */
+static void find_exchanges(const Finder *c)
+{
+    PlanWarp *w = c->out;
+    VEC_FOREACH (PlanHeld, h, &w->held)
+        h->late = INT64_MAX;
+    for (uint32_t part = 0; part < c->n_parts; part++) {
+        const OffsetSet *at = places_of(c, &c->needs[part]);
+        VEC_FOREACH (PlanHeld, h, &w->held) {
+            const Need *need = tessi_need_of(&c->needs[part], h->stage);
+            if (!need || need->root)
+                continue;
+            const int64_t since =
+                is_level(&at[need - c->needs[part].at.at]) ? w->delay[part] - h->delay : 0;
+            h->late = since < h->late ? since : h->late;
+            h->wide = since > h->wide ? since : h->wide;
+        }
+    }
+    VEC_FOREACH (PlanHeld, h, &w->held) {
+        h->late = h->late <= h->keep ? h->late : 0;
+        h->wide = h->late ? h->wide : h->keep;
     }
 }
 
@@ -213,6 +265,7 @@ const char *tessi_plan_warp(const PlanFacts *f, const Plan *p, const PlanGroup *
     find_reaches(&c);
     find_delays(&c);
     find_sizes(&c, most);
+    find_exchanges(&c);
     find_layout(out);
     out->left = (most[1] + columns - 1) / columns * columns;
     out->right = (most[2] + columns - 1) / columns * columns;
@@ -225,7 +278,7 @@ const char *tessi_plan_warp(const PlanFacts *f, const Plan *p, const PlanGroup *
     out->least = (out->beyond + rows) / rows * rows - out->beyond;
     VEC_FOREACH (const PlanHeld, h, &out->held)
         out->elements +=
-            (h->keep + rows) * (h->left + columns + h->right)
+            (h->keep + rows) * columns + (h->wide - h->late + rows) * (h->left + h->right)
             + (h->is_image && tessi_level_march(&group->levels).ahead ? rows * columns : 0);
     return NULL;
 }
@@ -234,10 +287,12 @@ const char *tessi_plan_check_warp(const PlanFacts *f, const Plan *p, const PlanG
 {
     Arena *a = f->arena;
     PlanWarp w;
-    if (group->split != SPLIT_EDGES || !group->frame.rows[0])
-        return tessi_sprintf(
-            a, "group '%s': kernels of warps compute blocks inside, and leave a frame",
-            group->name);
+    const bool edges = tessi_plan_warp_has_edges(group);
+    if (!edges && (group->split != SPLIT_EDGES || !group->frame.rows[0]))
+        return tessi_sprintf(a,
+                             "group '%s': kernels of warps compute blocks inside, and leave a "
+                             "frame, or answer rules themselves at the edges (split interior)",
+                             group->name);
     if (tessi_level_threads(&group->levels, 0) % PLAN_WARP)
         return tessi_sprintf(a, "group '%s': blocks of kernels of warps are whole warps",
                              group->name);
@@ -248,6 +303,8 @@ const char *tessi_plan_check_warp(const PlanFacts *f, const Plan *p, const PlanG
                 a, "group '%s': the passes of a kernel of warps have the outputs of the group",
                 group->name);
     const char *fault = tessi_plan_warp(f, p, group, &w);
+    if (!fault && edges)
+        fault = tessi_plan_warp_rules(f, p, group, &w);
     if (fault)
         return fault;
     if (!tessi_level_march(&group->levels).least
@@ -306,10 +363,42 @@ static void hold_shared(const PlanFacts *f, Plan *p, PlanGroup *group)
     }
 }
 
+/* The levels of such a kernel, and what else it says. */
+static void set_warp(PlanGroup *made, const uint8_t *outputs, uint16_t warps)
+{
+    enum { LEAST = 16, BLOCKS = 1024 };
+    tessi_plan_set_kernel(made, KERNEL_WARP);
+    tessi_plan_drop_copies(made);
+    made->packed = false;
+    tessi_level_set_threads(&made->levels, 0, (uint16_t)(PLAN_WARP * warps));
+    tessi_level_set_threads(&made->levels, 1, 1);
+    tessi_level_set_rows(&made->levels, 1);
+    tessi_level_set_columns(&made->levels, 1);
+    made->resident = 0;
+    tessi_level_set_march(&made->levels, (PlanMarch){ LEAST, PLAN_MAX_MARCH, BLOCKS, true });
+    for (int k = 0; k < 2; k++)
+        tessi_level_set_outputs(&made->levels, k, outputs[k]);
+}
+
+/* The same of its passes, and the columns that its blocks compute. */
+static const char *settle_warp(const PlanFacts *f, Plan *p, PlanGroup *made, uint16_t warps,
+                               PlanWarp *w)
+{
+    const PlanOutputs outputs = tessi_level_outputs_all(&made->levels);
+    VEC_FOREACH (PlanPass, pass, &made->passes)
+        for (int k = 0; k < 2; k++)
+            tessi_level_set_outputs(&pass->levels, k, outputs.of[k]);
+    const char *fault = tessi_plan_warp(f, p, made, w);
+    if (fault)
+        return fault;
+    for (uint8_t d = 0; d < made->n_dims; d++)
+        tessi_level_set_tile(made, d, d + 1 == made->n_dims ? warps * w->columns : 1);
+    return NULL;
+}
+
 const char *tessi_plan_make_warp(const PlanFacts *f, Plan *p, PlanGroup *group,
                                  const uint8_t *outputs, uint16_t warps)
 {
-    enum { LEAST = 16, BLOCKS = 1024 };
     Plan plan;
     PlanGroup made = *group, side;
     PlanRegions regions = { 0 };
@@ -319,18 +408,8 @@ const char *tessi_plan_make_warp(const PlanFacts *f, Plan *p, PlanGroup *group,
         return "it has fewer than two dimensions, or reduces";
     if (group->transform || group->median)
         return "it has a transform or a median";
-    tessi_plan_set_kernel(&made, KERNEL_WARP);
-    tessi_plan_drop_copies(&made);
-    made.packed = false;
+    set_warp(&made, outputs, warps);
     made.split = SPLIT_EDGES;
-    tessi_level_set_threads(&made.levels, 0, (uint16_t)(PLAN_WARP * warps));
-    tessi_level_set_threads(&made.levels, 1, 1);
-    tessi_level_set_rows(&made.levels, 1);
-    tessi_level_set_columns(&made.levels, 1);
-    made.resident = 0;
-    tessi_level_set_march(&made.levels, (PlanMarch){ LEAST, PLAN_MAX_MARCH, BLOCKS, true });
-    for (int k = 0; k < 2; k++)
-        tessi_level_set_outputs(&made.levels, k, outputs[k]);
     const char *fault = tessi_plan_fit_frame(f, p, &made, &chain);
     if (!fault)
         fault = tessi_plan_frame(f, p, &made, 0, &plan, &side, &regions);
@@ -338,16 +417,62 @@ const char *tessi_plan_make_warp(const PlanFacts *f, Plan *p, PlanGroup *group,
         return fault;
     hold_shared(f, &plan, &side);
     made.passes = side.passes;
-    VEC_FOREACH (PlanPass, pass, &made.passes)
-        for (int k = 0; k < 2; k++)
-            tessi_level_set_outputs(&pass->levels, k, outputs[k]);
-    fault = tessi_plan_warp(f, &plan, &made, &w);
+    fault = settle_warp(f, &plan, &made, warps, &w);
     if (fault)
         return fault;
-    for (uint8_t d = 0; d < made.n_dims; d++)
-        tessi_level_set_tile(&made, d, d + 1 == made.n_dims ? warps * w.columns : 1);
     p->stage = plan.stage;
     tessi_plan_place_passes(p, &made);
     *group = made;
     return NULL;
+}
+
+/* Of stages that members need those that are read at a distance: passes, what is read before its readers. */
+static void find_held_stages(const PlanFacts *f, Plan *p, const PlanGroup *group, StageList *out)
+{
+    Needs needs = { 0 };
+    tessi_needs(f, f->arena, p, group->members.at, group->members.n, &needs);
+    bool *far = ARENA_NEW_ARRAY(f->arena, bool, needs.at.n);
+    VEC_FOREACH (const NeedRead, r, &needs.reads)
+        far[r->of] = far[r->of] || !r->read->same_point;
+    for (uint32_t i = needs.at.n; i-- > 0;) {
+        const Need *need = &needs.at.at[i];
+        if (!far[i] || !need->computed || need->root)
+            continue;
+        p->stage[need->stage.v].placement = PLACE_LANES;
+        VEC_PUSH(f->arena, out, need->stage);
+    }
+}
+
+const char *tessi_plan_make_warp_edges(const PlanFacts *f, Plan *p, PlanGroup *group,
+                                       const uint8_t *outputs)
+{
+    PlanRegions regions = { 0 };
+    StageList stages = { 0 };
+    PlanWarp w;
+    if (group->n_dims < 2 || tessi_stage(f->g, group->members.at[0])->kind != STAGE_COMPUTE)
+        return "it has fewer than two dimensions, or reduces";
+    if (group->transform || group->median)
+        return "it has a transform or a median";
+    VEC_FOREACH (const PlanPass, pass, &group->passes)
+        VEC_FOREACH (const StageId, id, &pass->stages)
+            if (tessi_placement_is_scratch(p->stage[id->v].placement))
+                p->stage[id->v].placement = PLACE_INLINE;
+    set_warp(group, outputs, 1);
+    group->split = SPLIT_INTERIOR;
+    group->frame = (PlanFrame){ 0 };
+    group->passes.at = NULL;
+    group->passes.n = group->passes.cap = 0;
+    find_held_stages(f, p, group, &stages);
+    VEC_FOREACH (const StageId, id, &stages)
+        tessi_plan_insert_pass(f->arena, group, group->passes.n, *id);
+    const char *fault = tessi_plan_regions(f, p, group, &regions);
+    if (fault)
+        return fault;
+    tessi_plan_make_passes(f, p, &regions, &stages, 0, group);
+    hold_shared(f, p, group);
+    fault = settle_warp(f, p, group, 1, &w);
+    if (!fault)
+        fault = tessi_plan_warp_rules(f, p, group, &w);
+    tessi_plan_place_passes(p, group);
+    return fault;
 }

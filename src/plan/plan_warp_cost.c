@@ -23,6 +23,24 @@ static int64_t registers_of(const Machine *m, const PlanWarp *w, const PlanGroup
     return (n + 7) / 8 * 8; /* as they are dealt out */
 }
 
+/* The same of a thread that answers rules as well. */
+static int64_t registers_with_edges(const Machine *m, const PlanWarp *w, const PlanGroup *group,
+                                    double words)
+{
+    const int64_t rows = tessi_level_outputs(&group->levels, 1),
+                  columns = tessi_level_outputs(&group->levels, 0);
+    int64_t kept = 0, widest = 0;
+    VEC_FOREACH (const PlanHeld, h, &w->held) {
+        const int64_t beside = h->left + h->right;
+        kept += h->keep * columns + (h->wide - h->late) * beside;
+        kept += h->is_image && tessi_level_march(&group->levels).ahead ? rows * columns : 0;
+        widest = rows * (columns + beside) > widest ? rows * (columns + beside) : widest;
+    }
+    const double n =
+        m->warp_edge_base + words * (m->warp_edge_live * (double)kept + (double)widest);
+    return ((int64_t)n + 7) / 8 * 8;
+}
+
 /* Warps that fit a multiprocessor, as many for each of its four schedulers: the one with most is the last to finish. */
 static int64_t warps_of(const Machine *m, int64_t registers)
 {
@@ -73,7 +91,7 @@ static Step step_of(const PlanFacts *f, const Analysis *an, const Machine *m, co
         step.shuffles += rows * ceil(size / 4) * (double)(h->left + h->right);
         step.instructions +=
             m->warp_kept
-            * (double)(h->keep * (h->left + tessi_level_outputs(&group->levels, 0) + h->right));
+            * ((double)h->keep * columns + (double)((h->wide - h->late) * (h->left + h->right)));
         step.instructions += h->is_image ? rows * ceil(size * columns / 16) : 0;
         step.bytes += h->is_image ? size : 0;
         step.words = size / 4 > step.words ? size / 4 : step.words;
@@ -115,8 +133,11 @@ KernelCost tessi_plan_warp_cost(const PlanFacts *f, const Analysis *an, const Ma
         return cost;
     const double lanes = (double)m->vector_bytes / 4;
     const Step step = step_of(f, an, m, p, group, &w);
-    cost.registers = registers_of(m, &w, group, step.words);
-    if ((double)cost.registers > m->warp_most_registers || cost.registers > m->registers_a_thread
+    const bool edges = tessi_plan_warp_has_edges(group);
+    cost.registers = edges ? registers_with_edges(m, &w, group, step.words)
+                           : registers_of(m, &w, group, step.words);
+    const double most = edges ? m->warp_edge_most_registers : m->warp_most_registers;
+    if ((double)cost.registers > most || cost.registers > m->registers_a_thread
         || step.instructions <= 0)
         return cost;
     const int64_t warps = warps_of(m, cost.registers);

@@ -40,6 +40,9 @@ void tessi_device_describe(const DeviceInfo *info, Text *out)
                         "1\nmul_per_cycle = 1\n"
                         "fma_per_cycle = 1\ndiv_per_cycle = 0.08\nsqrt_per_cycle = 0.08\n"
                         "math_per_cycle = 0.04\nload_per_cycle = 0.25\n");
+    /* Threads that are iterations of a loop exchange nothing at once, and hold little from step to step. */
+    if (info->is_cpu)
+        tessi_text_add(out, "warp_edge_most_registers = 16\n");
     /* Under load the clock is lower than the one named, and copies reach about that much of what the pins could
      * move. */
     const double clock_share = 0.945, memory_share = 0.87;

@@ -518,7 +518,7 @@ static void illegal_plans_are_refused(void **state)
           "a march is of at least one row" },
         { "target gpu\nstage square inline\ngroup o\ny 1..9 grid 9 blocks\nx 120 grid\nx 32 "
           "thread\nx lanes\ny step\ny 2 unroll\nx 4 unroll\nstage temp at y.step in lanes\ny 2 "
-          "unroll\nx 4 unroll\nstage out in memory\nsplit interior\n",
+          "unroll\nx 4 unroll\nstage out in memory\nsplit none\n",
           "kernels of warps compute blocks inside, and leave a frame" },
         { "paint it\n", "no line of a plan begins with 'paint'" },
         { "group o\ny 0 grid\n", "line 2: the size of a level is 1 to 1048576, or two such numbers "

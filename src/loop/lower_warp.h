@@ -1,0 +1,66 @@
+/* Inside lowering: kernels of warps.
+ *
+ *   lower_warp.c        steps of strips, and what threads hold
+ *   lower_warp_frame.c  strips inside a frame
+ *   lower_warp_edges.c  what stands outside an image, answered in what they hold */
+#ifndef TESSERA_LOOP_LOWER_WARP_H
+#define TESSERA_LOOP_LOWER_WARP_H
+
+#include "loop/lower_job.h"
+#include "loop/lower_kernel.h"
+
+/* What threads compute one after the other: a pass, or the members. */
+typedef struct Part {
+    Nest nest;
+    Job job;
+    int64_t delay;
+    int64_t lo[2], hi[2]; /* of it is needed, from the tile on */
+} Part;
+
+typedef struct Warps {
+    Lower *l;
+    const PlanGroup *group;
+    PlanRegions regions;
+    PlanWarp warp;
+    uint32_t n_parts;
+    Part *part;
+    uint8_t n_dims, y;     /* y: the dimension of rows */
+    int64_t rows, columns; /* of a thread, in a step */
+    LBufferId *held;       /* by number in `warp` */
+    /* of images: the rows of the next step; NULL = they are read when they are wanted */
+    LBufferId *ahead;
+    uint32_t n_images; /* that are held: they stand first */
+    LBufferId *result; /* by number of the member */
+    LExprId first[2];  /* of the tile in hand: its row and column */
+    LExprId own[2];    /* points before it are those of the tile before */
+    LExprId rows_of_strip, steps;
+    LExprId row;          /* at which the step reads images that nothing delays */
+    LExprId lane, column; /* of the thread in hand; the first column that it computes */
+    bool edges;           /* the blocks are the whole image, */
+    bool answers;         /* and what is lowered answers rules */
+    Coord outer[MAX_DIMS];
+} Warps;
+
+/* An element of what is held: row and column are counted from the first of the thread's own in this step. */
+LExprId tessi_warp_load(const Warps *t, uint32_t number, int64_t row, int64_t column);
+void tessi_warp_store(const Warps *t, uint32_t number, int64_t row, int64_t column, LExprId value);
+/* Rows and columns of the image. */
+LExprId tessi_warp_size(const Warps *t, int k);
+
+/* ---- lower_warp_frame.c ---- */
+/* What blocks that lie inside compute. */
+Frame tessi_warp_frame(const Warps *t);
+/* Opens a grid of strips over it: own[], first[] and steps. */
+void tessi_warp_open_frame(Warps *t, const Frame *frame);
+/* ---- lower_warp_edges.c ---- */
+/* The image at this point, or what its rules answer there. */
+LExprId tessi_warp_image(const Warps *t, uint32_t number, const Coord *at);
+/* What threads hold of the rows of this step outside the stage becomes what its rules answer, and of rows before
+ * them as well, as far as the rows of this step answer there. */
+void tessi_warp_answer(const Warps *t, uint32_t number);
+/* Opens a grid of strips over the whole image: own[], first[] and steps. */
+void tessi_warp_open_strips(Warps *t);
+/* Steps from the first of these on, before the second, read and hold nothing outside the image. */
+void tessi_warp_steps_inside(const Warps *t, LExprId *range);
+
+#endif

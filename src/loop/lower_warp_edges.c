@@ -1,0 +1,240 @@
+/* Kernels of warps without a frame: their blocks are the whole image, and what stands outside an image or a stage is
+ * answered in what threads hold. Images are read where their rules say. Of a stage of a pass
+ *
+ *   columns   a thread whose columns, or a neighbour's that it holds, lie outside takes others that it holds
+ *   rows      below the last: takes those before; above the first: rows before become copies of the row that
+ *             answers there, when it is computed
+ *
+ * Only steps of strips at the edges do that. */
+#include "loop/lower_march.h"
+#include "loop/lower_warp.h"
+
+static LExprId equals(Lower *l, LExprId a, int64_t b)
+{
+    return tessi_l_op(l, OP_EQ, a, tessi_l_int(l, b));
+}
+
+/* ---- Images ---------------------------------------------------------------------------------- */
+
+LExprId tessi_warp_image(const Warps *t, uint32_t number, const Coord *at)
+{
+    Lower *l = t->l;
+    const PlanHeld *h = &t->warp.held.at[number];
+    Copy copy = tessi_copy_new(l, h->stage);
+    Answer answer[MAX_DIMS];
+    copy.rules.outside = h->outside;
+    for (uint8_t d = 0; d < t->n_dims; d++) {
+        answer[d] = (Answer){ .at = at[d].e };
+        if (d < t->y)
+            continue;
+        /* read inside alone, by points that are there; others take any */
+        const Border rule = h->rule[d - t->y];
+        copy.rules.rule[d] = rule == BORDER_INSIDE ? BORDER_CLAMP : rule;
+        answer[d] = tessi_copy_answer(l, &copy, d, at[d].e);
+    }
+    return tessi_copy_element(l, &copy, answer);
+}
+
+/* ---- Columns --------------------------------------------------------------------------------- */
+
+static LExprId outside_value(const Warps *t, const PlanHeld *h)
+{
+    Eval *ev = tessi_eval_new(t->l, &h->outside, 1, 0);
+    return tessi_eval_expr(t->l, ev, h->outside);
+}
+
+/* Where `condition` holds, column c of a row is column `from`, or what is outside. */
+static void take_column(const Warps *t, uint32_t number, int64_t row, int64_t c, int64_t from,
+                        LExprId condition)
+{
+    const PlanHeld *h = &t->warp.held.at[number];
+    LExprId value =
+        h->rule[1] == BORDER_CONSTANT ? outside_value(t, h) : tessi_warp_load(t, number, row, from);
+    value = tessi_l_select(t->l, condition, value, tessi_warp_load(t, number, row, c));
+    tessi_warp_store(t, number, row, c, value);
+}
+
+/* How far inside from the edge stands what answers at this distance outside. */
+static int64_t inward(Border rule, int64_t distance)
+{
+    return rule == BORDER_MIRROR ? distance : rule == BORDER_REFLECT ? distance - 1 : 0;
+}
+
+/* Sizes of images in which a rule that looks back meets the other edge: those before this one. */
+static int64_t enough(Border rule, int64_t distance)
+{
+    return rule == BORDER_MIRROR ? distance + 1 : rule == BORDER_REFLECT ? distance : 1;
+}
+
+static void columns_right(const Warps *t, uint32_t number, int64_t row, LExprId last)
+{
+    Lower *l = t->l;
+    const PlanHeld *h = &t->warp.held.at[number];
+    const int64_t end = t->columns + h->right;
+    for (int64_t p = 0; p + 1 < end; p++) { /* the last column of the image is the thread's p-th */
+        LExprId here = equals(l, last, p);
+        for (int64_t c = p + 1; c < end && c <= p + h->right; c++) {
+            const int64_t from = p - inward(h->rule[1], c - p);
+            if (from >= -h->left)
+                take_column(t, number, row, c, from, here);
+        }
+    }
+    for (int64_t n = 1; n < enough(h->rule[1], h->right); n++) {
+        LExprId here =
+            tessi_l_op(l, OP_AND, equals(l, t->column, 0), equals(l, tessi_warp_size(t, 1), n));
+        for (int64_t c = n; c < n + h->right && c < end; c++)
+            take_column(t, number, row, c, tessi_border_index(h->rule[1], c, n), here);
+    }
+}
+
+static void columns_left(const Warps *t, uint32_t number, int64_t row)
+{
+    const PlanHeld *h = &t->warp.held.at[number];
+    for (int64_t x = 0; x < h->left; x += t->columns) {
+        LExprId here = equals(t->l, t->column, x);
+        for (int64_t c = -h->left; x + c < 0; c++) {
+            const int64_t from = inward(h->rule[1], -(x + c)) - x;
+            if (from < t->columns + h->right)
+                take_column(t, number, row, c, from, here);
+        }
+    }
+}
+
+/* ---- Rows ------------------------------------------------------------------------------------ */
+
+/* Where `condition` holds, a row is another one, or what is outside. */
+static void take_row(const Warps *t, uint32_t number, int64_t row, int64_t from, LExprId condition)
+{
+    const PlanHeld *h = &t->warp.held.at[number];
+    if (row < -h->keep)
+        return;
+    /* of neighbours: those that come later are read in rows of the image alone */
+    const int64_t left = h->late ? 0 : h->left, right = h->late ? 0 : h->right;
+    tessi_scope_if(t->l, condition);
+    for (int64_t c = -left; c < t->columns + right; c++)
+        tessi_warp_store(t, number, row, c,
+                         h->rule[0] == BORDER_CONSTANT ? outside_value(t, h)
+                                                       : tessi_warp_load(t, number, from, c));
+    tessi_scope_close(t->l);
+}
+
+/* `at`: the row of the image that is the thread's row-th. */
+static void rows_below(const Warps *t, uint32_t number, int64_t row, LExprId at)
+{
+    Lower *l = t->l;
+    const PlanHeld *h = &t->warp.held.at[number];
+    const Border rule = h->rule[0];
+    LExprId height = tessi_warp_size(t, 0);
+    if (rule == BORDER_CLAMP && h->down)
+        take_row(t, number, row, row - 1, tessi_l_op(l, OP_LE, height, at));
+    for (int64_t d = 1; d <= h->down && rule != BORDER_CLAMP; d++) {
+        LExprId beyond = tessi_l_op(l, OP_SUB, at, height);
+        take_row(t, number, row, row - d - inward(rule, d), equals(l, beyond, d - 1));
+    }
+    for (int64_t n = 1; n < enough(rule, h->down); n++) {
+        for (int64_t d = 1; d <= h->down; d++) {
+            LExprId here = tessi_l_op(l, OP_AND, equals(l, height, n), equals(l, at, n - 1 + d));
+            take_row(t, number, row, row - (n - 1 + d - tessi_border_index(rule, n - 1 + d, n)),
+                     here);
+        }
+    }
+}
+
+static void rows_above(const Warps *t, uint32_t number, int64_t row, LExprId at)
+{
+    const PlanHeld *h = &t->warp.held.at[number];
+    for (int64_t d = 1; d <= h->up; d++) {
+        const int64_t from = inward(h->rule[0], d);
+        take_row(t, number, row - d - from, row, equals(t->l, at, from));
+    }
+}
+
+void tessi_warp_answer(const Warps *t, uint32_t number)
+{
+    Lower *l = t->l;
+    const PlanHeld *h = &t->warp.held.at[number];
+    LExprId last = tessi_l_op(l, OP_SUB, tessi_warp_size(t, 1), tessi_l_int(l, 1));
+    last = tessi_scope_let(l, "last", tessi_l_op(l, OP_SUB, last, t->column));
+    for (int64_t row = 0; row < t->rows; row++) {
+        LExprId at = tessi_l_op(l, OP_ADD, t->row, tessi_l_int(l, row - h->delay));
+        if (h->rule[1] != BORDER_INSIDE) {
+            columns_right(t, number, row - h->late, last);
+            columns_left(t, number, row - h->late);
+        }
+        if (h->rule[0] == BORDER_CONSTANT) {
+            LExprId above = tessi_l_op(l, OP_LT, at, tessi_l_int(l, 0));
+            LExprId below = tessi_l_op(l, OP_LE, tessi_warp_size(t, 0), at);
+            take_row(t, number, row, row, tessi_l_op(l, OP_OR, above, below));
+        } else if (h->rule[0] != BORDER_INSIDE) {
+            rows_below(t, number, row, at);
+            rows_above(t, number, row, at);
+        }
+    }
+}
+
+/* ---- Strips and steps ------------------------------------------------------------------------ */
+
+static LExprId at_most(Lower *l, LExprId a, LExprId b)
+{
+    return tessi_l_op(l, OP_MIN, a, b);
+}
+
+/* Blocks at the first and the last column answer rules in every step, so their strips are shorter. */
+void tessi_warp_open_strips(Warps *t)
+{
+    enum { MORE = 10 };
+    Lower *l = t->l;
+    const Nest *members = &t->part[t->n_parts - 1].nest;
+    const int64_t columns = tessi_level_tile(t->group, t->y + 1);
+    LExprId one = tessi_l_int(l, 1), planes = one;
+    LExprId blocks = tessi_l_int(l, tessi_level_march(&t->group->levels).blocks);
+    for (uint8_t d = 0; d < t->y; d++)
+        planes = tessi_l_op(l, OP_MUL, planes, tessi_nest_extent(l, members, d));
+    if (t->y)
+        blocks = tessi_l_op(l, OP_FLOORDIV, blocks, tessi_l_op(l, OP_MAX, planes, one));
+    March m = { .step = 1, .more = MORE };
+    tessi_march_strips(l, t->group, tessi_l_op(l, OP_MAX, blocks, one), tessi_warp_size(t, 0),
+                       tessi_kernel_blocks(l, tessi_warp_size(t, 1), columns), &m);
+    t->own[0] = m.y;
+    t->own[1] = tessi_l_op(l, OP_MUL, m.column, tessi_l_int(l, columns));
+    t->own[1] = tessi_scope_let(l, "first_x", t->own[1]);
+    for (int k = 0; k < 2; k++)
+        t->first[k] = t->own[k];
+    t->rows_of_strip = m.n;
+    t->steps = tessi_l_op(l, OP_ADD, m.n, tessi_l_int(l, t->warp.beyond));
+    t->steps = tessi_scope_let(l, "steps", tessi_kernel_blocks(l, t->steps, t->rows));
+}
+
+/* Columns of the block, and those beside them that its warps hold. */
+static LExprId columns_inside(const Warps *t)
+{
+    Lower *l = t->l;
+    const int64_t columns = tessi_level_tile(t->group, t->y + 1);
+    LExprId left = tessi_l_op(l, OP_LE, tessi_l_int(l, t->warp.left), t->first[1]);
+    LExprId end = tessi_l_op(l, OP_ADD, t->first[1], tessi_l_int(l, columns + t->warp.right));
+    return tessi_l_op(l, OP_AND, left, tessi_l_op(l, OP_LE, end, tessi_warp_size(t, 1)));
+}
+
+void tessi_warp_steps_inside(const Warps *t, LExprId *range)
+{
+    Lower *l = t->l;
+    const bool ahead = tessi_level_march(&t->group->levels).ahead;
+    int64_t late = 0, up = 0;
+    for (uint32_t i = 0; i < t->n_parts; i++)
+        late = t->warp.delay[i] > late ? t->warp.delay[i] : late;
+    VEC_FOREACH (const PlanHeld, h, &t->warp.held)
+        up = h->up > up ? h->up : up;
+    LExprId rows = tessi_l_int(l, t->rows), zero = tessi_l_int(l, 0);
+    LExprId above = tessi_l_op(l, OP_SUB, tessi_l_int(l, t->warp.above), t->first[0]);
+    /* the first whose latest row reads none above the image, nor is read from there */
+    LExprId from = tessi_l_op(l, OP_ADD, above, tessi_l_int(l, late + up + t->rows));
+    from = tessi_l_op(l, OP_MAX, tessi_l_op(l, OP_FLOORDIV, from, rows), zero);
+    /* behind the last whose rows, and those of the next step, are rows of the image */
+    LExprId to = tessi_l_op(l, OP_ADD, tessi_warp_size(t, 0), above);
+    to = tessi_l_op(l, OP_SUB, to, tessi_l_int(l, ahead ? t->rows : 0));
+    to = tessi_l_op(l, OP_FLOORDIV, to, rows);
+    from = tessi_l_select(l, columns_inside(t), at_most(l, from, t->steps), t->steps);
+    range[0] = tessi_scope_let(l, "from", from);
+    to = tessi_l_op(l, OP_MAX, at_most(l, to, t->steps), range[0]);
+    range[1] = tessi_scope_let(l, "to", to);
+}

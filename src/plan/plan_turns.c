@@ -1,0 +1,188 @@
+/* Turns of a repeat that are computed as one, as one kernel of warps: each turn's stages in lanes, its borders
+ * answered there, so that an image is read and written once for all of them. */
+#include <string.h>
+
+#include "plan/plan_costs.h"
+#include "plan/plan_passes.h"
+
+typedef struct Turns {
+    const PlanFacts *f;
+    const Analysis *an;
+    const Machine *m;
+    const Plan *p;
+    uint32_t repeat; /* its number */
+} Turns;
+
+static bool is_of(const Turns *c, const PlanGroup *group)
+{
+    return tessi_stage(c->f->g, group->members.at[0])->repeat == c->repeat;
+}
+
+/* What the groups of the repeat cost as they are, a point of each; how many there are. */
+static double seconds_apart(const Turns *c, uint32_t *n, uint32_t *stages)
+{
+    double seconds = 0;
+    VEC_FOREACH (const PlanGroup, group, &c->p->groups) {
+        if (!is_of(c, group))
+            continue;
+        seconds += tessi_plan_group_cost(c->f, c->an, c->m, c->p, group).seconds;
+        ++*n;
+    }
+    GRAPH_FOREACH_STAGE (c->f->g, id)
+        *stages += tessi_stage(c->f->g, id)->repeat == c->repeat && tessi_plan_computes(c->f, id);
+    return seconds;
+}
+
+/* One group of all stages of the repeat: what later turns and others find in memory are its members. False: some
+ * cannot be computed with the others. */
+static bool gather(const Turns *c, Plan *plan, PlanGroup *made)
+{
+    const Graph *g = c->f->g;
+    bool together = true;
+    VEC_FOREACH (const PlanGroup, group, &c->p->groups) {
+        if (!is_of(c, group))
+            continue;
+        together = together && !group->transform && !group->median && group->n_dims >= 2;
+        *made = *group;
+    }
+    made->members = (StageList){ 0 };
+    GRAPH_FOREACH_STAGE (g, id) {
+        const Stage *s = tessi_stage(g, id);
+        if (s->repeat != c->repeat || !tessi_plan_computes(c->f, id))
+            continue;
+        together = together && s->kind == STAGE_COMPUTE && tessi_stage_is_plain(g, s);
+        if (c->f->can_inline[id.v]) {
+            plan->stage[id.v].placement = PLACE_INLINE;
+            continue;
+        }
+        plan->stage[id.v].placement = PLACE_MEMORY;
+        VEC_PUSH(c->f->arena, &made->members, id);
+    }
+    if (!together || !made->members.n)
+        return false;
+    const Stage *first = tessi_stage(g, made->members.at[0]);
+    made->name = first->name;
+    made->reason = "";
+    VEC_FOREACH (const StageId, id, &made->members)
+        together = together && tessi_stage_same_domain(first, tessi_stage(g, *id));
+    return together;
+}
+
+/* Columns of a thread: a vector of the widest elements that are carried; 0 where some are less than a register. */
+static uint8_t columns_of(const Turns *c, const PlanGroup *made)
+{
+    uint32_t least = 8, most = 1;
+    GRAPH_FOREACH_STAGE (c->f->g, id) {
+        const Stage *s = tessi_stage(c->f->g, id);
+        if (s->repeat != c->repeat || s->n_dims != made->n_dims)
+            continue;
+        const uint32_t bytes = tessi_type_info(s->type)->bytes;
+        least = bytes < least ? bytes : least;
+        most = bytes > most ? bytes : most;
+    }
+    return (uint8_t)(least < 4 ? 0 : 16 / most);
+}
+
+/* The best such kernel, and the placement of stages with it. */
+static KernelCost best_kernel(const Turns *c, Plan *plan, PlanGroup *made)
+{
+    static const uint8_t rows[] = { 2, 4, 1 };
+    KernelCost least = { 0 };
+    Plan with = *plan;
+    PlanGroup best = *made;
+    const uint8_t columns = columns_of(c, made);
+    for (size_t k = 0; columns && k < sizeof rows / sizeof *rows; k++) {
+        const uint8_t outputs[2] = { columns, rows[k] };
+        Plan tried = *plan;
+        PlanGroup group = *made;
+        tried.stage = ARENA_NEW_ARRAY(c->f->arena, PlanStage, plan->n_stages);
+        memcpy(tried.stage, plan->stage, plan->n_stages * sizeof *plan->stage);
+        if (tessi_plan_make_warp_edges(c->f, &tried, &group, outputs))
+            continue;
+        const KernelCost cost = tessi_plan_warp_cost(c->f, c->an, c->m, &tried, &group);
+        if (!cost.feasible || (least.feasible && cost.seconds >= c->m->rows_gain * least.seconds))
+            continue;
+        least = cost;
+        best = group;
+        with = tried;
+    }
+    *made = best;
+    *plan = with;
+    return least;
+}
+
+static void explain(const Turns *c, const Plan *plan, PlanGroup *made, const KernelCost *cost,
+                    double apart, uint32_t groups)
+{
+    Arena *a = c->f->arena;
+    tessi_plan_add_reason(
+        a, &made->reason,
+        tessi_sprintf(a,
+                      "all turns in lanes, with %d x %d outputs a thread: %lld fs a point (memory "
+                      "%lld, %lld instructions %lld), about %lld registers; %lld fs in %u kernels",
+                      tessi_level_outputs(&made->levels, 0), tessi_level_outputs(&made->levels, 1),
+                      tessi_plan_fs(cost->seconds), tessi_plan_fs(cost->dram_seconds),
+                      tessi_plan_amount(cost->instructions), tessi_plan_fs(cost->issue_seconds),
+                      (long long)cost->registers, tessi_plan_fs(apart), (unsigned)groups));
+    tessi_plan_add_reason(a, &made->reason, tessi_plan_kernel_reason(c->f, plan, made, cost));
+    tessi_plan_add_reason(a, &made->reason,
+                          "steps at the edges answer rules in what is held, others none");
+}
+
+static void put_in_place(const Turns *c, const Plan *with, const PlanGroup *made, Plan *p)
+{
+    uint32_t n = 0;
+    bool placed = false;
+    for (uint32_t v = 0; v < p->n_stages; v++)
+        if (with->stage[v].placement != p->stage[v].placement)
+            p->stage[v] =
+                (PlanStage){ with->stage[v].placement, with->stage[v].placement == PLACE_MEMORY
+                                                           ? "a result"
+                                                           : "computed with the other turns" };
+    for (uint32_t i = 0; i < p->groups.n; i++) {
+        const bool own = is_of(c, &p->groups.at[i]);
+        if (!own)
+            p->groups.at[n++] = p->groups.at[i];
+        else if (!placed)
+            p->groups.at[n++] = *made;
+        placed = placed || own;
+    }
+    p->groups.n = n;
+}
+
+/* Has the repeat computed by one kernel where that is expected to be faster. */
+static void choose(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p,
+                   uint32_t repeat)
+{
+    const Turns c = { f, an, m, p, repeat };
+    Plan plan = *p, tried;
+    PlanGroup made = { 0 };
+    uint32_t groups = 0, stages = 0;
+    const double apart = seconds_apart(&c, &groups, &stages);
+    plan.stage = ARENA_NEW_ARRAY(f->arena, PlanStage, p->n_stages);
+    memcpy(plan.stage, p->stage, p->n_stages * sizeof *p->stage);
+    if (!groups || stages < 2 || !gather(&c, &plan, &made))
+        return;
+    const KernelCost cost = best_kernel(&c, &plan, &made);
+    if (!cost.feasible || cost.seconds >= m->small_gain * apart)
+        return;
+    made.resident = (uint8_t)(cost.threads / PLAN_WARP);
+    tessi_level_set_march_blocks(&made.levels, (uint32_t)(made.resident * m->cores));
+    explain(&c, &plan, &made, &cost, apart, groups);
+    tried = *p;
+    tried.stage = ARENA_NEW_ARRAY(f->arena, PlanStage, p->n_stages);
+    memcpy(tried.stage, p->stage, p->n_stages * sizeof *p->stage);
+    tried.groups.at = ARENA_NEW_ARRAY(f->arena, PlanGroup, p->groups.n + 1);
+    tried.groups.cap = p->groups.n + 1;
+    memcpy(tried.groups.at, p->groups.at, p->groups.n * sizeof *p->groups.at);
+    put_in_place(&c, &plan, &made, &tried);
+    tessi_plan_order(&tried, f);
+    if (!tessi_plan_verify_with(f, &tried))
+        *p = tried;
+}
+
+void tessi_plan_choose_turns(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p)
+{
+    for (uint32_t k = 1; k <= f->g->repeats.n; k++)
+        choose(f, an, m, p, k);
+}

@@ -1,0 +1,107 @@
+/* Kernels of warps that compute the edges too: what stands outside an image or a stage is answered where threads hold
+ * it, so that all who read it need no rules. A row outside is a copy of one that is held, a column that of a column
+ * of the same thread or a neighbour's. */
+#include "plan/plan_parts.h"
+
+#include "plan/needs.h"
+
+bool tessi_plan_warp_has_edges(const PlanGroup *group)
+{
+    return tessi_plan_kernel(group) == KERNEL_WARP && group->split == SPLIT_INTERIOR;
+}
+
+static bool looks_back(Border rule)
+{
+    return rule == BORDER_MIRROR || rule == BORDER_REFLECT;
+}
+
+typedef struct Rules {
+    const PlanFacts *f;
+    const PlanGroup *group;
+    const Stage *domain; /* of the members */
+    PlanRegions regions;
+    Needs needs;
+    uint8_t y; /* dimension of rows */
+} Rules;
+
+static const char *name_of(const Rules *r, StageId id)
+{
+    return tessi_stage(r->f->g, id)->name;
+}
+
+/* Images are read by their rules, and by `wrap` where their reader is evaluated beyond its edge. */
+static const char *rules_of_image(const Rules *r, PlanHeld *h)
+{
+    AccessRules rules = tessi_rules_none();
+    const uint32_t of = (uint32_t)(tessi_need_of(&r->needs, h->stage) - r->needs.at.at);
+    bool wraps[2] = { false, false };
+    VEC_FOREACH (const Need, need, &r->needs.at) {
+        NEED_FOREACH (read, &r->needs, need) {
+            if (read->of != of)
+                continue;
+            tessi_rules_join(&rules, tessi_access(r->f->g, read->read->access));
+            for (int k = 0; k < 2; k++)
+                wraps[k] = wraps[k] || r->regions.wraps[need->stage.v][r->y + k];
+        }
+    }
+    h->outside = rules.outside;
+    for (int k = 0; k < 2; k++) {
+        h->rule[k] = rules.rule[r->y + k];
+        if (wraps[k] && h->rule[k] == BORDER_INSIDE)
+            h->rule[k] = BORDER_WRAP;
+        rules.mixed = rules.mixed || (wraps[k] && h->rule[k] != BORDER_WRAP);
+    }
+    return rules.mixed ? tessi_sprintf(r->f->arena, "'%s' is read with more than one border rule",
+                                       name_of(r, h->stage))
+                       : NULL;
+}
+
+/* Rows and columns that look back are held when they are wanted. */
+static const char *rules_of_stage(const Rules *r, PlanHeld *h)
+{
+    const PlanRegion *region = &r->regions.at[h->stage.v];
+    const int64_t beyond[2][2] = { { h->up, h->down }, { h->left, h->right } };
+    h->outside = region->outside;
+    for (int k = 0; k < 2; k++) {
+        const bool wraps = r->regions.wraps[h->stage.v][r->y + k];
+        h->rule[k] = wraps ? BORDER_INSIDE : region->rule[r->y + k];
+        if (h->rule[k] == BORDER_WRAP)
+            return tessi_sprintf(r->f->arena, "'%s' is read at the other end of the image",
+                                 name_of(r, h->stage));
+        if (looks_back(h->rule[k])
+            && (beyond[k][0] != beyond[k][1] || (!k && h->keep < 2 * beyond[k][0])))
+            return tessi_sprintf(r->f->arena, "'%s' is read farther on one side than on the other",
+                                 name_of(r, h->stage));
+    }
+    return NULL;
+}
+
+static bool has_size_of_members(const Rules *r, StageId id)
+{
+    const Stage *s = tessi_stage(r->f->g, id);
+    for (uint8_t d = 0; d < r->group->n_dims; d++)
+        if (s->size[d].v != r->domain->size[d].v)
+            return false;
+    return true;
+}
+
+const char *tessi_plan_warp_rules(const PlanFacts *f, const Plan *p, const PlanGroup *group,
+                                  PlanWarp *w)
+{
+    Rules r = { .f = f, .group = group, .y = (uint8_t)(group->n_dims - 2) };
+    r.domain = tessi_stage(f->g, group->members.at[0]);
+    const char *fault = tessi_plan_regions(f, p, group, &r.regions);
+    tessi_needs_of_group(f, f->arena, p, group, &r.needs);
+    if (w->reads_images)
+        fault =
+            tessi_sprintf(f->arena, "group '%s' reads images that warps do not hold", group->name);
+    VEC_FOREACH (PlanHeld, h, &w->held) {
+        if (fault)
+            break;
+        fault = h->is_image ? rules_of_image(&r, h) : rules_of_stage(&r, h);
+        if (!fault && !has_size_of_members(&r, h->stage))
+            fault = tessi_sprintf(f->arena, "'%s' has another size than '%s'",
+                                  name_of(&r, h->stage), r.domain->name);
+    }
+    return fault;
+}
