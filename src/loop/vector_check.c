@@ -218,7 +218,7 @@ static bool check_store(Vectors *v, const LStmt *s)
 {
     for (int i = 0; i < s->n_index; i++)
         note_loads(v, s->index[i]);
-    widen(v, v->p->buffers.at[s->buffer.v].type);
+    widen(v, tessi_value_type(v->p->buffers.at[s->buffer.v].type));
     touch(v, v->stored, s->buffer);
     if (s->b.v && !check_uniform(v, s->b))
         return false;
