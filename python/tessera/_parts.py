@@ -458,11 +458,11 @@ class Pass:
 
         bodies, scalars, images = [], set(), []
         for stage in stages:
-            if stage.kind == "reduce":
+            if stage.kind == "reduce" and not is_wide(stage):
                 continue
-            if stage.kind == "histogram":
+            if stage.kind in ("histogram", "reduce"):
                 name = f"given_{stage.name.strip(chr(34))}"
-                sizes = ", ".join(" ".join(s) for s in stage.sizes)
+                sizes = ", ".join(" ".join(s) for s in stage.sizes) or "1"
                 images.append(f'image "{name}"[{sizes}] {stage.type}')
                 bodies.append(f'stage {stage.name}[{sizes}] {stage.type} = image "{name}"')
                 continue
@@ -483,6 +483,8 @@ class Pass:
                     size = tuple(Tokens(inner).words[2:-4])
                     if any(self.cut[d] and self.sizes[d] in size for d in range(self.n)):
                         new = scalar(("size", size), "int32")
+                elif is_wide(graph.stages[what]):
+                    new = f"{what}@[=0]"
                 elif graph.stages[what].kind == "reduce":
                     new = scalar(("number", what), graph.stages[what].type)
                 if new is not None:
@@ -533,6 +535,11 @@ class Pass:
         """Whether the target is computed in parts in this dimension."""
         steps = self.steps[self.target.name]
         return len(steps) == self.n and d < self.n and self.cut[d] and steps[d] is not None
+
+
+def is_wide(stage):
+    """A number of whole images that scalars, which are doubles, do not hold: it is given as an image of one element."""
+    return stage.kind == "reduce" and stage.type in ("int64", "uint64")
 
 
 def _bare(name):

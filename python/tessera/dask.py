@@ -142,7 +142,7 @@ class _Map:
                 each = functools.partial(_parts.rows, reduction=stage.reduction)
                 end = functools.partial(
                     _total, blocks=array.numblocks, reduction=stage.reduction, dtype=dtype.name, made=made.name,
-                    points=int(np.prod(work.extent())),
+                    points=int(np.prod(work.extent())), wide=_parts.is_wide(stage),
                 )
             tasks = {(f"{key}-part", *place): (each, (array.name, *place)) for place in blocks}
             tasks[key] = (end, [(f"{key}-part", *place) for place in blocks])
@@ -162,7 +162,8 @@ class _Map:
         if _parts.kept_whole(program):
             work.cut = [False] * work.n
         lines = [self._chunks(work, d, size) for d, size in enumerate(work.extent())]
-        histograms = {f"given_{_parts._bare(h)}": h for h in work.reduced if work.graph.stages[h].kind == "histogram"}
+        histograms = {f"given_{_parts._bare(h)}": h for h in work.reduced
+                      if work.graph.stages[h].kind == "histogram" or _parts.is_wide(work.graph.stages[h])}
         images = {_parts._bare(n): n for n in work.images}
         inputs = [i.name for i in program.inputs if i.kind in ("image", "mask")]
         arrays = {n: self.arrays[n] for n in inputs if n not in histograms}
@@ -287,10 +288,11 @@ def _added(counts):
     return functools.reduce(np.add, counts)
 
 
-def _total(rows, blocks, reduction, dtype, made, points):
+def _total(rows, blocks, reduction, dtype, made, points, wide):
     """Of the results of rows, block by block, those of the whole image in their order, and of these the number."""
     grid = np.empty(blocks[:-1], object)
     for place, block in zip(np.ndindex(*blocks[:-1]), rows):
         grid[place] = block
     whole = np.block(grid.tolist()) if grid.ndim else grid.item()
-    return _parts.total(np.asarray(whole), reduction, np.dtype(dtype), np.dtype(made), points)
+    number = _parts.total(np.asarray(whole), reduction, np.dtype(dtype), np.dtype(made), points)
+    return np.array([number], made) if wide else number
