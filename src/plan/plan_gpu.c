@@ -223,6 +223,31 @@ static const char *choose_split(Chooser *c, PlanGroup *group)
     return reason;
 }
 
+/* The columns of the group's stages where they are known, and fewer than those of a wide block; else 0. */
+static int64_t few_columns(const Chooser *c, const PlanGroup *group)
+{
+    enum { MANY = 256 };
+    const Stage *s = tessi_stage(c->f->g, group->members.at[0]);
+    int64_t n;
+    const bool known = s->n_dims >= 2 && tessi_size_is_const(c->f->g, s->size[s->n_dims - 1], &n);
+    return known && n < MANY ? n : 0;
+}
+
+/* Threads of a block beyond the last column have nothing to do: they stand in more rows instead. */
+static void fit_block(const Chooser *c, PlanGroup *group)
+{
+    const int64_t n = few_columns(c, group);
+    const KernelKind kind = tessi_plan_kernel(group);
+    uint16_t x = tessi_level_threads(&group->levels, 0), y = tessi_level_threads(&group->levels, 1);
+    if (!n || (kind != KERNEL_POINT && kind != KERNEL_REGISTER)
+        || tessi_split_is_by_warp(group->split))
+        return;
+    for (; x > 1 && x / 2 * tessi_level_outputs(&group->levels, 0) >= n; x /= 2)
+        y *= 2;
+    tessi_level_set_threads(&group->levels, 0, x);
+    tessi_level_set_threads(&group->levels, 1, y);
+}
+
 /* A block of a few warps that is wide and covers 8 rows: long runs in memory, and rows that the cache near it holds
  * once. Where rows are read as columns too, as high as wide: long runs of both. */
 static void shape_block(PlanGroup *group, bool crossed)
@@ -306,9 +331,13 @@ static void try_register_tiles(Chooser *c, const PlanGroup *group, Kernel *best)
     const uint8_t *rows = windows && !c->f->few ? window_rows : stencil_rows;
     const bool in_plane = tiles && tessi_plan_stays_in_plane(c->f, c->p, group);
     const uint32_t vector = tessi_plan_vector_columns(c->f, &group->members);
+    const int64_t few = few_columns(c, group);
     for (uint32_t columns = vector; tiles && columns >= 2; columns /= 2) {
         for (size_t i = 0; i < 2 * HEIGHTS && rows[i / 2]; i++) {
-            if (columns * rows[i / 2] > c->facts->most_points || (i % 2 && !small))
+            bool whole = !few || few % columns == 0; /* else some thread has no whole tile */
+            /* else vectors are short, of rows or of columns */
+            whole = whole && (!crossed || (columns == vector && rows[i / 2] >= columns));
+            if (columns * rows[i / 2] > c->facts->most_points || (i % 2 && !small) || !whole)
                 continue;
             PlanGroup tried = *group;
             tessi_plan_set_kernel(&tried, KERNEL_REGISTER);
@@ -389,6 +418,7 @@ static void choose_kernel(Chooser *c, PlanGroup *group)
     if (tessi_plan_kernel(&best.group) == KERNEL_REGISTER)
         best.group.resident = choose_resident(c, &best.group, &best.cost);
     const char *why = kernel_reasons(c, &best, &tile, &point, turns);
+    fit_block(c, &best.group);
     best.group.reason = *group->reason ? and_line(c, group->reason, why) : why;
     *group = best.group;
 }

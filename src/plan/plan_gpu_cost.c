@@ -29,12 +29,12 @@ typedef struct Counter {
     OffsetSet *places; /* parallel to needs.at, as the next two are */
     Rules *rules;      /* of the reads of it */
     Steps *steps;      /* of its points, from one point of a thread to the next */
-    bool *uniform; /* read at the same places by all threads, as masks are that come with a run */
-    bool given;    /* something is uniform: coefficients, which threads load one by one */
-    bool *counted; /* by StageId: its bytes are; NULL = none */
-    double *
-        crossed; /* vectors of a thread along rows of it, which are columns of the thread's points */
-    double words; /* of a point of all stored stages that are read */
+    bool *across;      /* threads of other columns read other rows of it */
+    bool *uniform;   /* read at the same places by all threads, as masks are that come with a run */
+    bool given;      /* something is uniform: coefficients, which threads load one by one */
+    bool *counted;   /* by StageId: its bytes are; NULL = none */
+    double *crossed; /* vectors along its rows, which are columns of the points of a thread */
+    double words;    /* of a point of all stored stages that are read */
     KernelCost cost;
 } Counter;
 
@@ -313,6 +313,9 @@ static void spread(const Counter *c, const NeedRead *need, uint32_t reader)
         to->loose += vectors;
         return;
     }
+    c->across[need->of] =
+        c->across[need->of]
+        || tessi_gpu_across(c->f->g, tessi_stage(c->f->g, c->needs.at.at[reader].stage), r);
     if (!have_steps(c, reader, need->of, by)) {
         to->loose += (from->at.n + from->loose) * r->times;
         return;
@@ -364,9 +367,10 @@ static void count_loads(Counter *c, uint32_t i, Sums *sum)
     const bool pixels = tessi_need_is_apart(c->f, id) && !is_shared(c, id);
     const double step = pixels ? c->f->pixel[id.v] : size;
     const bool near = need->load == NEED_DENSE || step_of_points > 1;
-    const double lines = near || c->uniform[i] || pixels ? 1
-                         : need->load == NEED_STRIDED    ? c->m->strided_lines
-                                                         : c->m->gathered_lines;
+    const double lines = c->across[i] ? fmin(tessi_level_threads(&c->group->levels, 0), PLAN_WARP)
+                         : near || c->uniform[i] || pixels ? 1
+                         : need->load == NEED_STRIDED      ? c->m->strided_lines
+                                                           : c->m->gathered_lines;
     /* threads of other columns read other rows */
     const double across = tessi_gpu_cache_seconds(
         c->m, c->crossed[i] * (double)tessi_level_threads(&c->group->levels, 0), 1, 1);
@@ -545,6 +549,7 @@ static void count_stages(Counter *c, const StageId *stage, uint32_t n)
     c->steps = ARENA_NEW_ARRAY(a, Steps, c->needs.at.n);
     c->uniform = ARENA_NEW_ARRAY(a, bool, c->needs.at.n);
     c->crossed = ARENA_NEW_ARRAY(a, double, c->needs.at.n);
+    c->across = ARENA_NEW_ARRAY(a, bool, c->needs.at.n);
     for (uint32_t i = 0; i < c->needs.at.n; i++) {
         const Need *need = &c->needs.at.at[i];
         if (!need->root)

@@ -21,6 +21,8 @@ double tessi_gpu_op_instructions(const PlanFacts *f, const Analysis *an, const M
 bool tessi_gpu_is_uniform(const Graph *g, const PlanRead *r);
 /* The place stands, in the last two dimensions, at steps[] times the point and a constant. */
 bool tessi_gpu_sampled(const Graph *g, const PlanRead *r, Offset *o, int64_t steps[2]);
+/* Points of other columns read other rows. */
+bool tessi_gpu_across(const Graph *g, const Stage *reader, const PlanRead *r);
 /* Rows of what is read are columns of the reader, and the other way round. */
 bool tessi_gpu_crossed(const Graph *g, const PlanRead *r);
 int64_t tessi_gpu_registers_for_threads(const Machine *m, const KernelCost *cost);

@@ -22,6 +22,15 @@ bool tessi_gpu_sampled(const Graph *g, const PlanRead *r, Offset *o, int64_t ste
     return a->n_dims >= 2;
 }
 
+bool tessi_gpu_across(const Graph *g, const Stage *reader, const PlanRead *r)
+{
+    const Access *a = r->access.v ? tessi_access(g, r->access) : NULL;
+    bool across = false;
+    for (int d = 0; a && d + 1 < a->n_dims; d++)
+        across = across || (!a->dim[d].absolute && a->dim[d].src == reader->n_dims - 1);
+    return across && reader->n_dims > 0;
+}
+
 bool tessi_gpu_crossed(const Graph *g, const PlanRead *r)
 {
     if (!r->access.v || r->dynamic)

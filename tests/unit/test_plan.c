@@ -79,63 +79,6 @@ static void tables_are_not_looked_up_again(void **state)
     assert_non_null(strstr(placed(g, p, "bright")->reason, "computing it again would cost"));
 }
 
-static const Plan *plan_for_gpu(Arena *a, const char *text)
-{
-    Graph *g = testing_read(a, text, NULL);
-    Machine *m = tessi_machine_default(a);
-    m->target = "gpu";
-    m->cores = 132;
-    m->vector_bytes = 512;
-    m->line_bytes = 128;
-    m->ghz = 1.87;
-    m->l2_gbs = 7000;
-    m->memory_gbs = m->memory_stream_gbs = 4170;
-    m->simple_per_cycle = m->mul_per_cycle = m->fma_per_cycle = 1;
-    m->load_per_cycle = 0.25;
-    return tessi_plan_choose(a, g, tessi_analyse(g, a), m);
-}
-
-static int columns_of_a_thread(Arena *a, const char *text)
-{
-    return tessi_level_outputs(&plan_for_gpu(a, text)->groups.at[0].levels, 0);
-}
-
-static void bytes_of_tiles_take_whole_registers(void **state)
-{
-    const Plan *p = plan_for_gpu(
-        *state,
-        "graph t param M, N image X[M, N] uint8 stage X[M, N] uint8 = image X "
-        "stage a[M, N] uint8 = min(min(min(X@[0,-3]:clamp, X@[0,-1]:clamp), X), X@[0,3]:clamp) "
-        "stage b[M, N] uint8 = min(min(min(a@[-3,0]:clamp, a@[-1,0]:clamp), a), a@[3,0]:clamp) "
-        "stage c[M, N] uint8 = max(max(max(b@[0,-3]:clamp, b@[0,-1]:clamp), b), b@[0,3]:clamp) "
-        "stage d[M, N] uint8 = max(max(max(c@[-3,0]:clamp, c@[-1,0]:clamp), c), c@[3,0]:clamp) "
-        "stage o[M, N] float = cast<float>(X) - cast<float>(d) "
-        "output d[M, N] uint8 = d output o[M, N] float = o");
-    VEC_FOREACH (const PlanGroup, group, &p->groups)
-        VEC_FOREACH (const PlanPass, pass, &group->passes)
-            assert_true(
-                tessi_level_outputs(&pass->levels, 0) * tessi_level_outputs(&pass->levels, 1) < 96);
-}
-
-/* Four pixels of three bytes are three words. */
-static void channels_are_stored_by_few_columns(void **state)
-{
-    assert_int_equal(columns_of_a_thread(*state, "graph t param M, N image X[M, N] uint8 "
-                                                 "stage X[M, N] uint8 = image X "
-                                                 "stage o[M, N] uint8 = min(X, 100u8) "
-                                                 "output o[M, N] uint8 = o"),
-                     16);
-    assert_int_equal(columns_of_a_thread(
-                         *state, "graph t param M, N image X[M, N] { r uint8, g uint8, b uint8 } "
-                                 "stage X.r[M, N] uint8 = image X channel 0 "
-                                 "stage X.g[M, N] uint8 = image X channel 1 "
-                                 "stage X.b[M, N] uint8 = image X channel 2 "
-                                 "stage o.r[M, N] uint8 = X.g stage o.g[M, N] uint8 = X.b "
-                                 "stage o.b[M, N] uint8 = X.r "
-                                 "output o[M, N] { r uint8 = o.r, g uint8 = o.g, b uint8 = o.b }"),
-                     4);
-}
-
 /* temp is read in three rows: eight rows of out read it in ten, and the reason says so. */
 static void rows_share_what_they_read(void **state)
 {
@@ -779,8 +722,6 @@ int main(void)
     const struct CMUnitTest tests[] = { GRAPH_TEST(point_wise_stages_are_inlined),
                                         GRAPH_TEST(dear_stages_are_not_repeated),
                                         GRAPH_TEST(tables_are_not_looked_up_again),
-                                        GRAPH_TEST(channels_are_stored_by_few_columns),
-                                        GRAPH_TEST(bytes_of_tiles_take_whole_registers),
                                         GRAPH_TEST(rows_share_what_they_read),
                                         GRAPH_TEST(siblings_are_computed_together),
                                         GRAPH_TEST(chains_are_fused_whatever_the_rule),

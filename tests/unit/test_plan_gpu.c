@@ -1,0 +1,105 @@
+/* Plans of kernels: how many points a thread computes, and how blocks stand to an image. */
+#include "graph_testing.h"
+#include "plan/plan.h"
+
+static const Plan *plan_for_gpu(Arena *a, const char *text)
+{
+    Graph *g = testing_read(a, text, NULL);
+    Machine *m = tessi_machine_default(a);
+    m->target = "gpu";
+    m->cores = 132;
+    m->vector_bytes = 512;
+    m->line_bytes = 128;
+    m->ghz = 1.87;
+    m->l2_gbs = 7000;
+    m->memory_gbs = m->memory_stream_gbs = 4170;
+    m->simple_per_cycle = m->mul_per_cycle = m->fma_per_cycle = 1;
+    m->load_per_cycle = 0.25;
+    return tessi_plan_choose(a, g, tessi_analyse(g, a), m);
+}
+
+static int columns_of_a_thread(Arena *a, const char *text)
+{
+    return tessi_level_outputs(&plan_for_gpu(a, text)->groups.at[0].levels, 0);
+}
+
+static void bytes_of_tiles_take_whole_registers(void **state)
+{
+    const Plan *p = plan_for_gpu(
+        *state,
+        "graph t param M, N image X[M, N] uint8 stage X[M, N] uint8 = image X "
+        "stage a[M, N] uint8 = min(min(min(X@[0,-3]:clamp, X@[0,-1]:clamp), X), X@[0,3]:clamp) "
+        "stage b[M, N] uint8 = min(min(min(a@[-3,0]:clamp, a@[-1,0]:clamp), a), a@[3,0]:clamp) "
+        "stage c[M, N] uint8 = max(max(max(b@[0,-3]:clamp, b@[0,-1]:clamp), b), b@[0,3]:clamp) "
+        "stage d[M, N] uint8 = max(max(max(c@[-3,0]:clamp, c@[-1,0]:clamp), c), c@[3,0]:clamp) "
+        "stage o[M, N] float = cast<float>(X) - cast<float>(d) "
+        "output d[M, N] uint8 = d output o[M, N] float = o");
+    VEC_FOREACH (const PlanGroup, group, &p->groups)
+        VEC_FOREACH (const PlanPass, pass, &group->passes)
+            assert_true(
+                tessi_level_outputs(&pass->levels, 0) * tessi_level_outputs(&pass->levels, 1) < 96);
+}
+
+/* Four pixels of three bytes are three words. */
+static void channels_are_stored_by_few_columns(void **state)
+{
+    assert_int_equal(columns_of_a_thread(*state, "graph t param M, N image X[M, N] uint8 "
+                                                 "stage X[M, N] uint8 = image X "
+                                                 "stage o[M, N] uint8 = min(X, 100u8) "
+                                                 "output o[M, N] uint8 = o"),
+                     16);
+    assert_int_equal(columns_of_a_thread(
+                         *state, "graph t param M, N image X[M, N] { r uint8, g uint8, b uint8 } "
+                                 "stage X.r[M, N] uint8 = image X channel 0 "
+                                 "stage X.g[M, N] uint8 = image X channel 1 "
+                                 "stage X.b[M, N] uint8 = image X channel 2 "
+                                 "stage o.r[M, N] uint8 = X.g stage o.g[M, N] uint8 = X.b "
+                                 "stage o.b[M, N] uint8 = X.r "
+                                 "output o[M, N] { r uint8 = o.r, g uint8 = o.g, b uint8 = o.b }"),
+                     4);
+}
+
+/* The threads of a block stand in the columns that there are: sixteen channels, and rows of pixels. */
+static void blocks_are_no_wider_than_images(void **state)
+{
+    const Plan *p = plan_for_gpu(*state, "graph t param M, N image X[M, N, 16] float "
+                                         "stage X[M, N, 16] float = image X "
+                                         "stage o[M, N, 16] float = X + X@[0,1,0]:clamp "
+                                         "output o[M, N, 16] float = o");
+    const PlanLevels *levels = &p->groups.at[0].levels;
+    assert_int_equal(tessi_level_threads(levels, 0) * tessi_level_outputs(levels, 0), 16);
+    assert_true(tessi_level_threads(levels, 0) * tessi_level_threads(levels, 1) >= 128);
+}
+
+/* Three channels have no tiles of two or four columns. */
+static void tiles_divide_few_columns(void **state)
+{
+    assert_int_equal(columns_of_a_thread(*state, "graph t param M, N image X[M, N, 3] float "
+                                                 "stage X[M, N, 3] float = image X "
+                                                 "stage o[M, N, 3] float = X * 2.0f "
+                                                 "output o[M, N, 3] float = o"),
+                     1);
+}
+
+/* Rows that are columns are read in vectors of both, by blocks as high as wide. */
+static void transpositions_have_square_blocks(void **state)
+{
+    const Plan *p = plan_for_gpu(*state, "graph t param M image X[M, M] float "
+                                         "stage X[M, M] float = image X "
+                                         "stage o[M, M] float = X@[(0,1,1),(0,1,0)] "
+                                         "output o[M, M] float = o");
+    const PlanLevels *levels = &p->groups.at[0].levels;
+    assert_int_equal(tessi_level_outputs(levels, 0), 4);
+    assert_int_equal(tessi_level_outputs(levels, 1), 4);
+    assert_true(tessi_level_threads(levels, 1) >= tessi_level_threads(levels, 0));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { GRAPH_TEST(bytes_of_tiles_take_whole_registers),
+                                        GRAPH_TEST(channels_are_stored_by_few_columns),
+                                        GRAPH_TEST(blocks_are_no_wider_than_images),
+                                        GRAPH_TEST(tiles_divide_few_columns),
+                                        GRAPH_TEST(transpositions_have_square_blocks) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
