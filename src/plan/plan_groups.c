@@ -32,10 +32,12 @@ static bool can_join(const Grouping *g, StageId id, const PlanGroup *group)
     const Stage *s = tessi_stage(f->g, id), *t = tessi_stage(f->g, first);
     if (!tessi_plan_can_share_loops(f, id, first))
         return false;
-    int64_t nodes = g->size->nodes[id.v];
+    int64_t nodes = g->size->nodes[id.v], most = g->most_nodes;
+    if (g->p->gpu && f->image[id.v] == f->image[first.v])
+        most *= f->channels[id.v]; /* pixels that a kernel stores whole */
     VEC_FOREACH (const StageId, member, &group->members)
         nodes += g->size->nodes[member->v];
-    return !group->strip && nodes <= g->most_nodes
+    return !group->strip && nodes <= most
            && (!g->p->gpu || f->has_window[id.v] == f->has_window[first.v])
            && (tessi_plan_same_pixel(s, t)
                || tessi_plan_share_reads(f, g->p, first, id, g->p->gpu || s->kind == STAGE_REDUCE));

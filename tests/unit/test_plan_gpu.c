@@ -94,10 +94,29 @@ static void transpositions_have_square_blocks(void **state)
     assert_true(tessi_level_threads(levels, 1) >= tessi_level_threads(levels, 0));
 }
 
+/* However much there is to compute for each of them. */
+static void channels_share_a_kernel(void **state)
+{
+    Text text;
+    tessi_text_init(&text, *state);
+    tessi_text_add(&text, "graph t param M, N image X[M, N] { r uint8, g uint8, b uint8 } ");
+    for (int c = 0; c < 3; c++)
+        tessi_text_addf(&text, "stage X.%c[M, N] uint8 = image X channel %d ", "rgb"[c], c);
+    for (int c = 0; c < 3; c++) {
+        tessi_text_addf(&text, "stage o.%c[M, N] uint8 = X.%c", "rgb"[c], "rgb"[c]);
+        for (int k = 0; k < 100; k++)
+            tessi_text_addf(&text, " + X.%c@[%d,%d]:clamp", "rgb"[c], k % 9 - 4, k / 9 - 5);
+        tessi_text_add(&text, " ");
+    }
+    tessi_text_add(&text, "output o[M, N] { r uint8 = o.r, g uint8 = o.g, b uint8 = o.b }");
+    assert_int_equal(plan_for_gpu(*state, tessi_text_str(&text))->groups.n, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { GRAPH_TEST(bytes_of_tiles_take_whole_registers),
                                         GRAPH_TEST(channels_are_stored_by_few_columns),
+                                        GRAPH_TEST(channels_share_a_kernel),
                                         GRAPH_TEST(blocks_are_no_wider_than_images),
                                         GRAPH_TEST(tiles_divide_few_columns),
                                         GRAPH_TEST(transpositions_have_square_blocks) };
