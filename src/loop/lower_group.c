@@ -103,7 +103,7 @@ void tessi_lower_group(Lower *l, const PlanGroup *group)
         run_job(l, group, &nest, &zeros);
     }
     for (uint32_t i = 0, n; i < first->pieces.n; i += n) {
-        n = l->plan->gpu ? tessi_pieces_together(l, first, i) : 1;
+        n = tessi_pieces_together(l, first, i);
         run_pieces(l, group, i, n);
     }
 }

@@ -96,7 +96,8 @@ static void piece_stores(Lower *l, const Nest *nest, const LExprId *place)
     const Job *job = nest->user;
     const LBufferId to = l->buffer[job->stage[0].v];
     const uint32_t step = (uint32_t)job->piece->step[nest->n_dims - 1];
-    const bool vectors = step > 1 && tessi_vector_elements(l, to, step) == step; /* at most 16 */
+    const bool vectors =
+        l->plan->gpu && step > 1 && tessi_vector_elements(l, to, step) == step; /* at most 16 */
     for (uint32_t i = 0; i < job->n; i++) {
         LExprId index[MAX_DIMS], value[PLAN_MAX_OUTPUTS];
         uint32_t n = 0;

@@ -111,7 +111,8 @@ typedef struct PlanTraffic {
         inner_written; /* of these: of images that neither come from the caller nor go there */
     double images;
 } PlanTraffic;
-/* Pieces of the stage that a point of a kernel computes together, beside one another; 1: each has a kernel. */
+/* Pieces of the stage that one loop or kernel computes together, beside one another; 1: each has its own. On CPUs
+ * only those count that fill the lines of the caches between them. */
 uint32_t tessi_plan_pieces_together(const Plan *p, const Stage *s);
 PlanTraffic tessi_plan_traffic(const PlanFacts *f, const Plan *p, const PlanGroup *group);
 double tessi_plan_traffic_seconds(const Machine *m, const PlanTraffic *traffic);
