@@ -60,6 +60,7 @@ set(TESSERA_SOURCES
     src/interp/graph_interp.c src/interp/graph_load.c src/interp/graph_reduce.c src/interp/graph_scan.c
     src/interp/graph_transform.c
     src/interp/loop_interp.c src/interp/loop_memory.c
+    src/loop/channels_match.c src/loop/channels_rewrite.c
     src/loop/loop_bound.c src/loop/loop_build.c src/loop/loop_index.c src/loop/loop_interleave.c src/loop/loop_kernel.c
     src/loop/loop_lanes.c src/loop/loop_layout.c src/loop/loop_lex.c src/loop/loop_needs.c src/loop/loop_passes.c
     src/loop/loop_print.c src/loop/loop_range.c src/loop/loop_read.c src/loop/loop_read_expr.c
@@ -78,7 +79,7 @@ set(TESSERA_SOURCES
     src/loop/lower_state.c src/loop/lower_strip.c src/loop/lower_sums.c src/loop/lower_sweep.c src/loop/lower_taps.c
     src/loop/lower_tile.c src/loop/lower_tiles.c src/loop/lower_transform.c src/loop/lower_vectors.c
     src/loop/lower_warp.c src/loop/lower_warp_edges.c src/loop/lower_warp_frame.c src/loop/lower_window.c
-    src/loop/lower_words.c src/loop/pass_lanes.c src/loop/pass_late.c
+    src/loop/lower_words.c src/loop/pass_channels.c src/loop/pass_lanes.c src/loop/pass_late.c
     src/loop/pass_pairs.c src/loop/pass_rows.c src/loop/pass_slide.c src/loop/vector_check.c src/loop/vector_steps.c
     src/loop/vector_value.c
     src/plan/machine_print.c src/plan/machine_read.c src/plan/needs.c src/plan/plan_adaptive.c src/plan/plan_banks.c

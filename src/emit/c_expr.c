@@ -81,7 +81,7 @@ static void plus(CWriter *w, bool *first)
 static void image_offset(CWriter *w, CImage *im, const LBuffer *b, const LExprId *index, bool first)
 {
     uint32_t unit = im->image->uniform ? tessi_type_info(b->type)->bytes : 1;
-    uint32_t pixel = im->image->pixel_bytes / unit;
+    uint32_t pixel = b->flat ? 1 : im->image->pixel_bytes / unit;
     uint32_t channel = im->image->channel_offset[b->channel] / unit;
     for (int d = 0; d < b->n_dims - 1; d++) {
         if (is_constant(w, index[d], 0))

@@ -587,6 +587,8 @@ static void bind_image(LoopBuffer *b, const LImage *im, const InterpImage *given
     b->data = (unsigned char *)given->data + im->channel_offset[b->buffer->channel];
     for (int d = 0; d < im->n_dims; d++)
         b->stride[d] = given->stride_bytes[d];
+    if (b->buffer->flat)
+        b->stride[im->n_dims - 1] = tessi_type_info(b->buffer->type)->bytes;
 }
 
 /* Threads of the widest block. */

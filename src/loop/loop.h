@@ -95,6 +95,8 @@ typedef struct LBuffer {
     uint8_t n_dims;
     LExprId size[LOOP_MAX_DIMS]; /* INDEX, over constants and parameters */
     uint32_t image, channel;
+    /* INPUT, OUTPUT: all channels of the image side by side, as elements of the last dimension */
+    bool flat;
     Value *table; /* TABLE: row-major */
     uint32_t n_table;
 } LBuffer;

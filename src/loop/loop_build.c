@@ -50,13 +50,40 @@ static const LImage *image_of(const LoopProgram *p, const LBuffer *b)
 uint32_t tessi_loop_channels(const LoopProgram *p, LBufferId b)
 {
     const LImage *image = image_of(p, &p->buffers.at[b.v]);
-    return image && image->uniform ? image->n_channels : 1;
+    return image && image->uniform && !p->buffers.at[b.v].flat ? image->n_channels : 1;
+}
+
+bool tessi_loop_can_be_flat(const LoopProgram *p, const LImage *image)
+{
+    bool packed = image->uniform && image->n_dims > 0;
+    for (uint32_t c = 0; packed && c < image->n_channels; c++)
+        packed = image->channel_offset[c] == c * (image->pixel_bytes / image->n_channels);
+    if (!packed || image->pixel_bytes % image->n_channels
+        || image->pixel_bytes / image->n_channels != tessi_type_info(image->channel_type[0])->bytes)
+        return false;
+    const LExpr *last = tessi_lexpr(p, image->size[image->n_dims - 1]);
+    return last->kind == LEXPR_CONST || last->kind == LEXPR_PARAM
+           || (last->kind == LEXPR_OP && last->op == OP_FLOORDIV);
+}
+
+bool tessi_loop_is_flat_size(const LoopProgram *p, const LImage *image, LExprId size)
+{
+    const LExprId pixels = image->size[image->n_dims - 1];
+    const LExpr *e = tessi_lexpr(p, size), *of = tessi_lexpr(p, pixels);
+    int64_t all;
+    if (of->kind == LEXPR_CONST)
+        return e->kind == LEXPR_CONST && tessi_mul_i64(of->value.i, image->n_channels, &all)
+               && e->value.i == all;
+    if (e->kind != LEXPR_OP || e->op != OP_MUL || e->arg[0].v != pixels.v)
+        return false;
+    const LExpr *n = tessi_lexpr(p, e->arg[1]);
+    return n->kind == LEXPR_CONST && n->value.i == image->n_channels;
 }
 
 static bool is_channel(const LoopProgram *p, int64_t v, const LBuffer *of, uint32_t c)
 {
     const LBuffer *b = v > 0 && v < p->buffers.n ? &p->buffers.at[v] : NULL;
-    return b && b->kind == of->kind && b->image == of->image && b->channel == c;
+    return b && b->kind == of->kind && b->image == of->image && b->channel == c && !b->flat;
 }
 
 LBufferId tessi_loop_channel(const LoopProgram *p, LBufferId b, uint32_t c)

@@ -105,7 +105,7 @@ bool tessi_loop_is_dense(const LoopProgram *p, LBufferId id)
     if (b->kind != LBUF_INPUT && b->kind != LBUF_OUTPUT)
         return true;
     const LImage *im = b->kind == LBUF_INPUT ? &p->inputs.at[b->image] : &p->outputs.at[b->image];
-    return im->uniform && im->pixel_bytes == tessi_type_info(b->type)->bytes;
+    return b->flat || (im->uniform && im->pixel_bytes == tessi_type_info(b->type)->bytes);
 }
 
 int64_t tessi_loop_lane_count(const LoopProgram *p, uint8_t lanes)

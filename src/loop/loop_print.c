@@ -497,7 +497,8 @@ static void print_buffer(Printer *pr, uint32_t id)
     if (b->in_memory)
         tessi_text_add(pr->out, "in memory ");
     if (b->kind == LBUF_INPUT || b->kind == LBUF_OUTPUT)
-        tessi_text_addf(pr->out, "%u/%u ", b->image, b->channel);
+        tessi_text_addf(pr->out, "%u/%s ", b->image,
+                        b->flat ? "all" : tessi_sprintf(pr->p->arena, "%u", b->channel));
     tessi_text_add(pr->out, tessi_type_info(b->type)->name);
     if (b->lanes)
         tessi_text_addf(pr->out, " %s", lanes_name(b->lanes));

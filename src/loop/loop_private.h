@@ -15,6 +15,12 @@ LExprId tessi_lexpr_with_args(LoopProgram *p, const LExpr *e, const LExprId *arg
  * returned, built again from its arguments, is itself. */
 LExprId tessi_lexpr_index_op(LoopProgram *p, Op op, LExprId a, LExprId b);
 
+/* ---- loop_build.c ---- */
+/* All channels are of one type and fill the pixel, and a row has a size from which that in elements can be told. */
+bool tessi_loop_can_be_flat(const LoopProgram *p, const LImage *image);
+/* As many elements as the rows of an image have with all channels side by side. */
+bool tessi_loop_is_flat_size(const LoopProgram *p, const LImage *image, LExprId size);
+
 /* ---- loop_types.c ---- */
 /* Whether the operator takes arguments of these types (one for each argument). */
 bool tessi_loop_op_fits(Op op, const ScalarType *types);

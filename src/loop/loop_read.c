@@ -549,9 +549,13 @@ static bool read_buffer(LoopReader *r)
     if (b.in_memory && !tessi_loop_accept_word(r, "memory"))
         return tessi_loop_fault(r, "tables are in constant memory, or 'in memory'");
     if (b.kind == LBUF_INPUT || b.kind == LBUF_OUTPUT)
-        if (!tessi_loop_read_natural(r, &b.image) || !tessi_loop_expect(r, "/")
-            || !tessi_loop_read_natural(r, &b.channel))
+        if (!tessi_loop_read_natural(r, &b.image) || !tessi_loop_expect(r, "/"))
             return false;
+    if (b.kind == LBUF_INPUT || b.kind == LBUF_OUTPUT) {
+        b.flat = tessi_loop_accept_word(r, "all");
+        if (!b.flat && !tessi_loop_read_natural(r, &b.channel))
+            return false;
+    }
     if (!tessi_loop_read_type(r, &b.type))
         return false;
     b.lanes = accept_lanes(r);

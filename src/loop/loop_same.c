@@ -163,7 +163,7 @@ static bool same_channel(Same *s, const LBuffer *a, const LBuffer *b)
     const LImage *im =
         a->kind == LBUF_INPUT ? &s->p->inputs.at[a->image] : &s->p->outputs.at[a->image];
     const LoopShift shift = { a->kind, a->image, (int64_t)b->channel - a->channel };
-    if (a->kind != b->kind || a->image != b->image || a->type != b->type
+    if (a->kind != b->kind || a->image != b->image || a->type != b->type || a->flat != b->flat
         || (shift.channels && !im->uniform))
         return false;
     VEC_FOREACH (const LoopShift, other, &s->shifts)

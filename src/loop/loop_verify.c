@@ -242,13 +242,16 @@ static bool check_channel(Verifier *v, const LBuffer *b)
     if (b->channel >= im->n_channels || b->type != im->channel_type[b->channel])
         return fault(v, "buffer '%s' is no channel of its image", shown(b->name));
     bool same = b->n_dims == im->n_dims;
-    for (int d = 0; same && d < b->n_dims; d++)
+    for (int d = 0; same && d < b->n_dims - b->flat; d++)
         same = b->size[d].v == im->size[d].v;
+    if (same && b->flat)
+        same = b->channel == 0 && tessi_loop_can_be_flat(v->p, im)
+               && tessi_loop_is_flat_size(v->p, im, b->size[b->n_dims - 1]);
     if (!same)
         return fault(v, "buffer '%s' has other sizes than its image", shown(b->name));
     for (const LBuffer *other = v->p->buffers.at + 1; other < b; other++)
         if (!input && other->kind == LBUF_OUTPUT && other->image == b->image
-            && other->channel == b->channel)
+            && other->channel == b->channel && other->flat == b->flat)
             return fault(v, "'%s' is a channel that another buffer holds", shown(b->name));
     return true;
 }

@@ -107,14 +107,14 @@ static LExprId answer(const Tiles *t, StageId id, const Coord *coord, uint8_t d)
     return tessi_eval_stage(l, id, at, false);
 }
 
-/* Fills what lies outside the stage on one side of dimension `d`: dimensions before `d` over the points computed,
- * those after it with what has been filled in. */
-static void fill_side(const Tiles *t, StageId id, const Nest *computed, uint8_t d, LExprId from,
-                      LExprId to)
+/* Fills what lies outside stages that are filled alike, on one side of dimension `d`: dimensions before `d` over the
+ * points computed, those after it with what has been filled in. */
+static void fill_side(const Tiles *t, const StageList *stages, const Nest *computed, uint8_t d,
+                      LExprId from, LExprId to)
 {
     Lower *l = t->l;
+    const StageId id = stages->at[0];
     const Stage *s = tessi_stage(l->g, id);
-    const Place *place = &l->place[id.v];
     Coord coord[MAX_DIMS];
     for (uint8_t e = 0; e < s->n_dims; e++) {
         bool filled = e > d && has_borders(t, id, e);
@@ -125,18 +125,35 @@ static void fill_side(const Tiles *t, StageId id, const Nest *computed, uint8_t 
             tessi_scope_for(l, tessi_dim_name(s->n_dims, e), begin, end, 1, vector ? LFOR_SIMD : 0);
         coord[e] = (Coord){ .e = tessi_lexpr_var(l->p, v), .dim = -1 };
     }
-    LExprId value = tessi_scope_place1(l, answer(t, id, coord, d));
-    LExprId index[MAX_DIMS];
-    for (uint8_t e = 0; e < s->n_dims; e++)
-        index[e] = tessi_place_index(l, place, e, coord[e].e);
-    tessi_scope_store(l, place->scratch, index, s->n_dims, value);
+    LExprId *value = ARENA_NEW_ARRAY(l->arena, LExprId, stages->n);
+    for (uint32_t i = 0; i < stages->n; i++)
+        value[i] = answer(t, stages->at[i], coord, d);
+    tessi_scope_place(l, value, stages->n);
+    for (uint32_t i = 0; i < stages->n; i++) {
+        const Place *place = &l->place[stages->at[i].v];
+        LExprId index[MAX_DIMS];
+        for (uint8_t e = 0; e < s->n_dims; e++)
+            index[e] = tessi_place_index(l, place, e, coord[e].e);
+        tessi_scope_store(l, place->scratch, index, s->n_dims, value[i]);
+    }
     for (uint8_t e = 0; e < s->n_dims; e++)
         tessi_scope_close(l);
 }
 
-static void fill_borders(const Tiles *t, StageId id, const Nest *computed)
+/* Stages of a pass that have the same rules. */
+static bool filled_alike(const Tiles *t, StageId a, StageId b)
+{
+    const PlanRegion *x = &t->regions.at[a.v], *y = &t->regions.at[b.v];
+    for (uint8_t d = 0; d < tessi_stage(t->l->g, a)->n_dims; d++)
+        if (x->rule[d] != y->rule[d])
+            return false;
+    return true;
+}
+
+static void fill_borders(const Tiles *t, const StageList *stages, const Nest *computed)
 {
     Lower *l = t->l;
+    const StageId id = stages->at[0];
     const Stage *s = tessi_stage(l->g, id);
     const PlanRegion *region = &t->regions.at[id.v];
     for (uint8_t d = s->n_dims; d-- > 0;) {
@@ -146,13 +163,13 @@ static void fill_borders(const Tiles *t, StageId id, const Nest *computed)
         if (region->lo[d] < 0) {
             LExprId from = region_from(t, id, d);
             tessi_scope_if(l, tessi_l_op(l, OP_LT, from, zero));
-            fill_side(t, id, computed, d, from, zero);
+            fill_side(t, stages, computed, d, from, zero);
             tessi_scope_close(l);
         }
         if (region->hi[d] > 0) {
             LExprId to = region_to(t, id, d);
             tessi_scope_if(l, tessi_l_op(l, OP_LT, n, to));
-            fill_side(t, id, computed, d, n, to);
+            fill_side(t, stages, computed, d, n, to);
             tessi_scope_close(l);
         }
     }
@@ -174,8 +191,13 @@ static void run_pass(Tiles *t, const PlanPass *pass)
     job.roots = tessi_bodies(l, job.stage, job.n);
     tessi_job_nest(l, t->group, tessi_level_rows(&pass->levels), &nest, &job);
     tessi_lower_nest(l, &nest);
-    VEC_FOREACH (const StageId, id, &pass->stages)
-        fill_borders(t, *id, &nest);
+    for (uint32_t i = 0, n; i < pass->stages.n; i += n) {
+        const StageId *first = &pass->stages.at[i];
+        for (n = 1; i + n < pass->stages.n && filled_alike(t, *first, first[n]);)
+            n++;
+        const StageList alike = { .at = pass->stages.at + i, .n = n, .cap = n };
+        fill_borders(t, &alike, &nest);
+    }
 }
 
 static void run_members(Tiles *t)

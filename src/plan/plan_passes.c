@@ -34,8 +34,11 @@ static bool go_together(const PlanFacts *f, const Plan *p, const PlanPass *pass,
     int64_t nodes = f->nodes[id.v];
     VEC_FOREACH (const StageId, s, &pass->stages)
         nodes += f->nodes[s->v];
+    /* on CPUs channels of a pixel become neighbours in a row where all are computed alike */
+    const bool pixel =
+        !p->gpu && tessi_plan_same_pixel(tessi_stage(f->g, id), tessi_stage(f->g, first));
     return nodes <= most_nodes && f->has_window[id.v] == f->has_window[first.v]
-           && tessi_plan_share_reads(f, p, id, first, false);
+           && (pixel || tessi_plan_share_reads(f, p, id, first, false));
 }
 
 void tessi_plan_make_passes(const PlanFacts *f, const Plan *p, const PlanRegions *regions,

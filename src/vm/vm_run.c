@@ -78,6 +78,8 @@ static void bind_image(VmBuffer *b, const LBuffer *lb, const LImage *image,
     b->data = (char *)given->data + image->channel_offset[lb->channel];
     for (int d = 0; d < lb->n_dims; d++)
         b->stride[d] = given->stride_bytes[d];
+    if (lb->flat)
+        b->stride[lb->n_dims - 1] = b->bytes;
 }
 
 static bool make_buffers(VmRun *run, char *workspace, Failure *f)
