@@ -55,7 +55,7 @@ set(TESSERA_SOURCES
     src/graph/graph_size.c src/graph/graph_sizes.c src/graph/graph_taps_fold.c src/graph/graph_taps_parts.c
     src/graph/graph_taps_runs.c
     src/graph/graph_transform.c src/graph/graph_verify.c src/graph/graph_verify_expr.c src/graph/graph_walk.c
-    src/graph/graph_repeat.c src/graph/graph_repeat_find.c src/graph/graph_repeat_print.c
+    src/graph/graph_repeat.c src/graph/graph_repeat_find.c src/graph/graph_repeat_make.c src/graph/graph_repeat_print.c
     src/graph/graph_repeat_read.c src/graph/graph_repeat_time.c
     src/interp/graph_interp.c src/interp/graph_load.c src/interp/graph_reduce.c src/interp/graph_scan.c
     src/interp/graph_transform.c

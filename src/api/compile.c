@@ -7,6 +7,7 @@
 #include "api/backend.h"
 #include "api/embedded.h"
 #include "base/rounding.h"
+#include "graph/graph_passes.h"
 #include "rt/clock.h"
 #include "rt/file.h"
 
@@ -138,7 +139,7 @@ static bool repeats_stand(Variant *v, tess_diags *d, const FrontOptions *options
     const GraphLoop *of_run = NULL;
     VEC_FOREACH (const GraphLoop, loop, &written->loops)
         of_run = loop->of_run ? loop : of_run;
-    if (!of_run)
+    if (!of_run || !v->lowered->repeats.n) /* nothing needs what such loops make */
         return true;
     FrontOptions other = *options;
     Diags again;
@@ -151,7 +152,7 @@ static bool repeats_stand(Variant *v, tess_diags *d, const FrontOptions *options
     g = g ? tessi_graph_find_repeats(g, &v->arena, LEAST_TURNS, &fault, &span, NULL) : NULL;
     for (int k = 0; k < 2 && g && !fault; k++) {
         tessi_text_init(&texts[k], &v->arena);
-        tessi_graph_print(k ? g : v->lowered, &texts[k]);
+        tessi_graph_print(tessi_graph_copy_live(k ? g : v->lowered, &v->arena), &texts[k]);
     }
     if (g && !fault && tessi_streq(tessi_text_str(&texts[0]), tessi_text_str(&texts[1])))
         return true;

@@ -129,10 +129,10 @@ typedef struct Checker {
     CallFrame *frame;
     uint32_t expr_depth, call_depth, call_count, turns;
     uint32_t loop,
-        turn; /* the innermost loop gone through, from 1 (0: none), and its turn, from 0 */
-    const AstStmts *loop_body;
-    uint64_t budget; /* steps left for computing constants */
-    bool over_limit; /* LIMIT was diagnosed: unwind */
+        turn;          /* the innermost loop gone through, from 1 (0: none), and its turn, from 0 */
+    int64_t loop_step; /* from turn to turn */
+    uint64_t budget;   /* steps left for computing constants */
+    bool over_limit;   /* LIMIT was diagnosed: unwind */
     VEC(const TStruct *) structs;
     VEC(AstStructDef *) any_structs; /* of images declared `any` */
     VEC(const AstFunction *) called;
@@ -337,9 +337,12 @@ bool tessi_is_turn_count(const Checker *c, const Sym *sym);
 TExpr *tessi_turn_count(Checker *c, const Sym *sym, Span span);
 /* Diagnoses the variable of a loop of the run that is used for more than numbers of members. */
 bool tessi_turn_as_value(Checker *c, const Sym *sym, Span span);
-/* The operand is a member of a family that turns of the loop at hand make from it, and the loop has to be a repeat: the
- * first turn reads what all others do, an image without dimensions. */
-bool tessi_is_carried_number(const Checker *c, const char *family, const Operand *o);
+/* Numbers that are members of families which the body assigns become images without dimensions, for a loop that has to
+ * be a repeat: the first turn reads what all others do. */
+void tessi_carry_numbers(Checker *c, const AstStmts *body);
+void tessi_carry_number(Checker *c, const Sym *family, FamilyMember *m);
+/* The value is member k that the first turn of a loop makes: notes which members stand for it before that. */
+void tessi_note_before(Checker *c, Sym *family, MemberNumber k, TValue *v);
 /* The condition of a loop, at the end of a turn. */
 void tessi_check_until(Checker *c, const AstStmt *s);
 /* After how many turns each it is asked; 0 where there is none, or after a diagnostic. */

@@ -40,7 +40,7 @@ static Sym *family_named(Checker *c, const AstExpr *e)
 }
 
 /* Makes a number that is known before the first turn the image that goes from turn to turn. */
-static void carry_number(Checker *c, const Sym *family, FamilyMember *m)
+void tessi_carry_number(Checker *c, const Sym *family, FamilyMember *m)
 {
     TExpr *e = tessi_check_concrete(c, m->operand.scalar);
     TValue *v = tessi_value_new(c, TV_SCALAR, e->type, 0, m->span);
@@ -51,6 +51,30 @@ static void carry_number(Checker *c, const Sym *family, FamilyMember *m)
     m->operand = tessi_operand_image(v, m->operand.span);
 }
 
+static FamilyMember *find_member(const Sym *family, const MemberNumber *k)
+{
+    VEC_FOREACH (FamilyMember, m, &family->members)
+        if (tessi_member_same(&m->number, k))
+            return m;
+    return NULL;
+}
+
+void tessi_note_before(Checker *c, Sym *family, MemberNumber k, TValue *v)
+{
+    enum { MOST_BEFORE = 8 };
+    const GraphLoop *loop = c->loop ? &c->t->loops.at[c->loop - 1] : NULL;
+    if (!loop || !(loop->of_run || loop->every) || c->turn || k.n != 1 || v->loop != c->loop
+        || v->before.n)
+        return;
+    for (int i = 0; i < MOST_BEFORE; i++) {
+        k.at[0] -= c->loop_step;
+        FamilyMember *m = find_member(family, &k);
+        if (!m || m->operand.kind != OPERAND_IMAGE)
+            break;
+        VEC_PUSH(c->a, &v->before, m->operand.image);
+    }
+}
+
 Operand tessi_check_member(Checker *c, const AstExpr *e)
 {
     MemberNumber k;
@@ -59,11 +83,8 @@ Operand tessi_check_member(Checker *c, const AstExpr *e)
     Sym *sym = family_named(c, e);
     if (!sym || !tessi_member_number(c, e->arg.at[0], e->arg.n > 1 ? e->arg.at[1] : NULL, &k))
         return tessi_operand_error(e->span);
-    VEC_FOREACH (FamilyMember, m, &sym->members) {
-        if (!tessi_member_same(&m->number, &k))
-            continue;
-        if (tessi_is_carried_number(c, sym->name.text, &m->operand))
-            carry_number(c, sym, m);
+    FamilyMember *m = find_member(sym, &k);
+    if (m) {
         Operand o = m->operand;
         o.span = e->span;
         o.direct = false;

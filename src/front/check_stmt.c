@@ -118,6 +118,8 @@ static void define_member(Checker *c, Name target, MemberNumber k, Operand o)
     VEC_PUSH(c->a, &sym->members, member);
     sym->loop = c->loop;
     sym->turns = c->turn + 1;
+    if (o.kind == OPERAND_IMAGE)
+        tessi_note_before(c, sym, k, o.image);
     Name name = { tessi_sprintf(c->a, "%s<%s>", target.text, tessi_member_text(c, &k)),
                   target.span };
     if (o.kind == OPERAND_IMAGE)
@@ -209,12 +211,14 @@ static void loop(Checker *c, const AstStmt *s)
         return;
     }
     known.every = n ? tessi_check_every(c, s) : 0; /* one turn ends in any case */
+    if (known.of_run || known.every)
+        tessi_carry_numbers(c, &s->body);
     const Context saved = c->at;
     const uint32_t around = c->loop, turn_around = c->turn;
-    const AstStmts *body_around = c->loop_body;
+    const int64_t step_around = c->loop_step;
     VEC_PUSH(c->a, &c->t->loops, known);
     c->loop = c->t->loops.n;
-    c->loop_body = &s->body;
+    c->loop_step = lo <= hi ? 1 : -1;
     c->at.loop_depth++;
     for (int64_t turn = 0; turn <= n && !c->over_limit && !tessi_diags_full(c->d); turn++) {
         int64_t i = lo <= hi ? lo + turn : lo - turn;
@@ -233,7 +237,7 @@ static void loop(Checker *c, const AstStmt *s)
     }
     c->at = saved;
     c->loop = around;
-    c->loop_body = body_around;
+    c->loop_step = step_around;
     c->turn = turn_around;
 }
 

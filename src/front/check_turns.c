@@ -67,25 +67,31 @@ bool tessi_turns_of_run(Checker *c, const AstStmt *s, int64_t lo, RepeatCount *c
 
 /* ---- Numbers that go from turn to turn -------------------------------------------------------- */
 
-static bool assigns_family(const AstStmts *body, const char *name)
+static void carry_numbers_of(Checker *c, const char *name)
+{
+    Sym *family = tessi_scope_find_here(c->at.body, name);
+    if (!family || family->kind != SYM_FAMILY)
+        return;
+    VEC_FOREACH (FamilyMember, m, &family->members) {
+        if (m->operand.kind == OPERAND_SCALAR)
+            tessi_carry_number(c, family, m);
+        else if (m->operand.kind == OPERAND_IMAGE && m->operand.image->kind == TV_SCALAR)
+            m->operand.image->is_stage = true;
+    }
+}
+
+void tessi_carry_numbers(Checker *c, const AstStmts *body)
 {
     VEC_FOREACH (AstStmt *const, it, body) {
         const AstStmt *s = *it;
-        if (s->kind == AST_FOR ? assigns_family(&s->body, name)
-                               : s->family && tessi_streq(s->name.text, name))
-            return true;
+        if (s->kind == AST_FOR)
+            tessi_carry_numbers(c, &s->body);
+        else if (s->family)
+            carry_numbers_of(c, s->name.text);
         VEC_FOREACH (const AstTarget, t, &s->more)
-            if (t->family && tessi_streq(t->name.text, name))
-                return true;
+            if (t->family)
+                carry_numbers_of(c, t->name.text);
     }
-    return false;
-}
-
-bool tessi_is_carried_number(const Checker *c, const char *family, const Operand *o)
-{
-    const GraphLoop *loop = c->loop ? &c->t->loops.at[c->loop - 1] : NULL;
-    return o->kind == OPERAND_SCALAR && loop && (loop->of_run || loop->every) && !c->numbering
-           && !c->at.const_depth && assigns_family(c->loop_body, family);
 }
 
 /* ---- Conditions ------------------------------------------------------------------------------ */

@@ -30,6 +30,8 @@ static void use_scalars(Marks *m, const TExpr *e)
 
 static void use_operands(Marks *m, const TValue *v)
 {
+    VEC_FOREACH (TValue *const, before, &v->before)
+        use(*before);
     use(v->base);
     use(v->keys);
     use(v->mask);
@@ -73,10 +75,45 @@ static bool is_needed(const Typed *t, uint32_t loop)
     return false;
 }
 
+/* Values of two turns of a loop, one behind the other. */
+typedef struct TurnValues {
+    uint32_t turn, next; /* next: the first of `before` that may be the like of the value at hand */
+    VEC(TValue *) before, now;
+} TurnValues;
+
+/* By value: what the turn before made in its place, where all turns have to be equal: one needs what the other does. */
+static TValue **in_turn_before(const Typed *t)
+{
+    TValue **like = ARENA_NEW_ARRAY(t->arena, TValue *, t->values.n);
+    TurnValues *turns = ARENA_NEW_ARRAY(t->arena, TurnValues, t->loops.n + 1);
+    VEC_FOREACH (TValue *const, it, &t->values) {
+        TValue *v = *it;
+        TurnValues *of = &turns[v->loop];
+        if (!v->loop || !(t->loops.at[v->loop - 1].of_run || t->loops.at[v->loop - 1].every))
+            continue;
+        if (v->turn != of->turn) {
+            of->before = of->now;
+            of->now.at = NULL;
+            of->now.n = of->now.cap = of->next = 0;
+            of->turn = v->turn;
+        }
+        VEC_PUSH(t->arena, &of->now, v);
+        for (uint32_t i = of->next; i < of->before.n && !like[v->id]; i++) {
+            TValue *o = of->before.at[i];
+            if (o->kind != v->kind || o->span.begin != v->span.begin || o->span.end != v->span.end)
+                continue;
+            like[v->id] = o;
+            of->next = i + 1;
+        }
+    }
+    return like;
+}
+
 /* Values use only values before them, so one walk from the end finds all that the results need. */
 void tessi_check_mark_used(Typed *t)
 {
     bool *ends = ARENA_NEW_ARRAY(t->arena, bool, t->loops.n + 1);
+    TValue **like = in_turn_before(t);
     Marks m = { ARENA_NEW_ARRAY(t->arena, bool, t->n_exprs + 1) };
     VEC_FOREACH (const TOutput, out, &t->outputs) {
         use(out->value);
@@ -85,7 +122,9 @@ void tessi_check_mark_used(Typed *t)
         TValue *v = t->values.at[i];
         if (v->ends_loop) /* all that uses the loop from behind is known here */
             v->used = ends[v->loop] = ends[v->loop] || is_needed(t, v->loop);
-        if (v->used)
+        if (v->used) {
             use_operands(&m, v);
+            use(like[v->id]);
+        }
     }
 }

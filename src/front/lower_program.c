@@ -83,14 +83,22 @@ static void lower_input(Lower *l, const TInput *in, uint32_t number)
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */
-/* A reduction or histogram that there is already; none: 0. */
-static StageId same_whole(const Graph *g, const Stage *s)
+/* All turns of the loop are to be equal, while the first one may find what others do not: equal ones become one later
+ * (graph_repeat_make.c). */
+static bool is_in_repeat(const Lower *l, uint32_t loop)
 {
-    for (uint32_t id = g->stages.n; id-- > 1;) {
+    return loop && (l->t->loops.at[loop - 1].of_run || l->t->loops.at[loop - 1].every);
+}
+
+/* A reduction or histogram that there is already; none: 0. */
+static StageId same_whole(const Lower *l, const TValue *v, const Stage *s)
+{
+    const Graph *g = l->g;
+    for (uint32_t id = g->stages.n; id-- > 1 && !is_in_repeat(l, v->loop);) {
         const Stage *other = tessi_stage(g, (StageId){ id });
-        if (other->kind == s->kind && !other->n_states && other->reduction == s->reduction
-            && other->source.v == s->source.v && other->n_dims == s->n_dims
-            && other->along == s->along && other->keys.v == s->keys.v
+        if (!is_in_repeat(l, other->loop) && other->kind == s->kind && !other->n_states
+            && other->reduction == s->reduction && other->source.v == s->source.v
+            && other->n_dims == s->n_dims && other->along == s->along && other->keys.v == s->keys.v
             && (!s->n_dims || other->size[0].v == s->size[0].v))
             return (StageId){ id };
     }
@@ -134,7 +142,7 @@ static ExprId reduced(Lower *l, const TValue *v, const LValue *out, StageId sour
                 .n_dims = v->n_dims };
     for (uint32_t d = 0; d < v->n_dims; d++)
         s.size[d] = out->size[d];
-    StageId stage = same_whole(l->g, &s);
+    StageId stage = same_whole(l, v, &s);
     s.name = tessi_sprintf(l->a, "%s.%s", v->name ? v->name : "mean", tessi_reduction_name(r));
     s.span = v->span;
     if (!stage.v)
@@ -220,7 +228,7 @@ static void lower_whole(Lower *l, const TValue *v, LValue *out)
             out->stage[k] = mean_of_valid(l, v, out, k, s.source);
             continue;
         }
-        out->stage[k] = same_whole(l->g, &s);
+        out->stage[k] = same_whole(l, v, &s);
         if (!out->stage[k].v)
             out->stage[k] = tessi_lower_new_stage(l, v, k, &s);
     }

@@ -42,6 +42,12 @@ StageId tessi_lower_new_stage(Lower *l, const TValue *v, uint32_t channel, Stage
     s->turn = v->turn;
     s->ends_loop = v->ends_loop;
     s->turns_of = v->turns_of;
+    VEC_FOREACH (TValue *const, it, &v->before) {
+        const LValue *before = &l->value[(*it)->id];
+        if (before->n_channels != l->value[v->id].n_channels || before->scalar)
+            break;
+        VEC_PUSH(l->g->arena, &s->before, before->stage[channel]);
+    }
     s->type = tessi_lower_field(v->type, channel);
     return tessi_lower_add_stage(l, s);
 }

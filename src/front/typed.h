@@ -239,13 +239,14 @@ struct TValue {
     bool used;      /* needed for a returned image */
     bool named;
     Span span;
-    const char *name;    /* of the stage; made unique in the graph */
-    uint32_t depth;      /* of vector function calls, where `name` was given */
-    uint32_t id;         /* position in Typed.values */
-    uint32_t loop, turn; /* of the graph's stages (graph.h) */
-    bool ends_loop;      /* likewise, of a SCALAR */
-    bool is_stage;       /* SCALAR: a stage in any case */
-    uint32_t turns_of;   /* likewise */
+    const char *name;     /* of the stage; made unique in the graph */
+    uint32_t depth;       /* of vector function calls, where `name` was given */
+    uint32_t id;          /* position in Typed.values */
+    uint32_t loop, turn;  /* of the graph's stages (graph.h) */
+    bool ends_loop;       /* likewise, of a SCALAR */
+    bool is_stage;        /* SCALAR: a stage in any case */
+    VEC(TValue *) before; /* likewise */
+    uint32_t turns_of;    /* likewise */
     uint32_t number;
     TValue *base, *mask;
     TInstance *inst;

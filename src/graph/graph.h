@@ -239,6 +239,8 @@ typedef struct Stage {
     bool ends_loop; /* likewise: a condition, by which the turn may be the last one */
     /* likewise: it is the number of turns of this loop (0 = of none), as a constant how many it was gone through */
     uint32_t turns_of;
+    /* likewise, of the first turn: the members of its family before it, the nearest first */
+    VEC(StageId) before;
 } Stage;
 
 /* ---- Repeats: parts of the graph that are executed again and again -------------------------------------------- */
@@ -482,8 +484,8 @@ Graph *tessi_graph_find_repeats(Graph *g, Arena *a, uint32_t least, const char *
  * the first repeat, the body of that, what only its condition needs, what stands behind it, and so on. NULL: there
  * are no repeats. */
 uint32_t *tessi_graph_parts(const Graph *g, Arena *a);
-/* By stage: nothing but the condition of the repeat in whose body it stands needs it. Such stages are the last of their
- * body, and are computed in those turns alone after which the condition is asked. */
+/* By stage: one of the last of a body, which nothing but the condition of the repeat needs. They are computed in those
+ * turns alone after which the condition is asked. */
 bool *tessi_graph_tests(const Graph *g, Arena *a);
 /* Of a stage that a repeat carries, which images those are: how many turns ago it was computed (0: by this one), and
  * (*head) the number of the carried image that is computed and lies as many turns back. */

@@ -25,7 +25,7 @@ void tessi_graph_mark_read(const Graph *g, ExprWalk *walk, StageId id, bool *rea
     }
 }
 
-static bool *find_live(const Graph *g, Arena *a)
+bool *tessi_graph_live(const Graph *g, Arena *a)
 {
     bool *live = ARENA_NEW_ARRAY(a, bool, g->stages.n);
     ExprWalk walk = { .arena = a };
@@ -139,7 +139,7 @@ Graph *tessi_graph_copy(const Graph *g, Arena *a, const GraphChange *change)
 {
     Arena *scratch = tessi_scratch_open(a);
     Graph *copy = tessi_graph_new(a, g->name);
-    const bool *live = find_live(g, scratch);
+    const bool *live = tessi_graph_live(g, scratch);
     StageId *stage = ARENA_NEW_ARRAY(scratch, StageId, g->stages.n);
     Rewrite r;
     tessi_rewrite_init(&r, g, copy, scratch);

@@ -21,6 +21,8 @@ Graph *tessi_graph_copy(const Graph *g, Arena *a, const GraphChange *change);
 void tessi_graph_copy_begin(Rewrite *r);
 StageId tessi_graph_copy_stage(Rewrite *r, const Stage *s, const GraphChange *change);
 void tessi_graph_copy_end(Rewrite *r);
+/* By stage: some output needs it. */
+bool *tessi_graph_live(const Graph *g, Arena *a);
 /* Marks the stages that the stage reads. */
 void tessi_graph_mark_read(const Graph *g, ExprWalk *walk, StageId id, bool *read);
 /* graph_repeat.c: marks what the repeat of this number needs to leave anything behind. */

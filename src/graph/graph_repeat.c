@@ -38,10 +38,12 @@ bool *tessi_graph_tests(const Graph *g, Arena *a)
     if (!other)
         return test;
     ExprWalk walk = { .arena = a };
+    bool *ends = ARENA_NEW_ARRAY(a, bool, g->repeats.n + 1);
     for (uint32_t id = g->stages.n; id-- > 1;) { /* readers stand behind what they read */
-        const Repeat *r =
-            g->stages.at[id].repeat ? &g->repeats.at[g->stages.at[id].repeat - 1] : NULL;
-        test[id] = r && r->until.v && !other[id];
+        const uint32_t repeat = g->stages.at[id].repeat;
+        const bool is_last = !ends[repeat]; /* of the body, but for such stages */
+        test[id] = repeat && g->repeats.at[repeat - 1].until.v && !other[id] && is_last;
+        ends[repeat] = ends[repeat] || !test[id];
         if (!test[id])
             tessi_graph_mark_read(g, &walk, (StageId){ id }, other);
     }
@@ -177,8 +179,8 @@ static bool chains_are_sound(Check *c, const Repeat *r)
     return true;
 }
 
-/* The condition is a value of the body. What it alone needs stands behind the rest, and a repeat that goes on without
- * it behind one that has it. */
+/* The condition is a value of the body that nothing else needs; a repeat that goes on without it stands behind one
+ * that has it. */
 static bool condition_is_sound(Check *c, uint32_t number)
 {
     const Graph *g = c->g;
@@ -191,15 +193,6 @@ static bool condition_is_sound(Check *c, uint32_t number)
     if (!s || s->repeat != number || s->type != TYPE_BOOL || s->n_dims || s->kind == STAGE_CARRIED
         || r->every < 1)
         return fail(c, "the condition of repeat '%s' is no such stage", r->name);
-    bool tests = false;
-    GRAPH_FOREACH_STAGE (g, id) {
-        if (tessi_stage(g, id)->repeat != number)
-            continue;
-        if (tests && !c->test[id.v])
-            return fail(c, "stage '%s' stands behind what only the condition needs",
-                        tessi_stage(g, id)->name);
-        tests = c->test[id.v];
-    }
     return c->test[r->until.v]
            || fail(c, "the condition of repeat '%s' goes from turn to turn", r->name);
 }

@@ -3,37 +3,7 @@
  * the turn before that made. */
 #include <string.h>
 
-#include "graph/graph_passes.h"
-
-enum { MAX_LAG = 8, MAX_START = 3, EXACT_REAL = 1 << 24 };
-
-typedef VEC(StageId) Stages;
-
-/* A constant of the turn held against the others that grows by so much from turn to turn. */
-typedef struct Growing {
-    ExprId id;
-    int64_t by;
-} Growing;
-
-typedef struct Finder {
-    Graph *g;
-    Arena *a;
-    uint32_t loop, n_turns;
-    uint32_t start,
-        model;       /* the first turn of the repeat; the one that is held against the others */
-    Stages *turn;    /* by turn: its stages */
-    uint32_t *place; /* by stage: its place among those of its turn */
-    uint32_t width;  /* stages of a turn */
-    uint32_t *lag;   /* by place: how many turns back it is read; 0 = by its own alone */
-    StageId (*first)
-        [MAX_LAG]; /* by place: what stands for it before the first turn, one turn before, two .. */
-    bool *depends; /* by stage: on a turn of the loop */
-    VEC(Growing) growing;
-    ExprId *match;   /* by expression of the model: its like in the turn at hand */
-    uint32_t *stamp; /* of match */
-    uint32_t epoch, n_exprs;
-    const char *why;
-} Finder;
+#include "graph/graph_repeat_find.h"
 
 static bool not_equal(Finder *f, const char *why)
 {
@@ -69,18 +39,6 @@ static bool same_producer(Finder *f, StageId a, StageId b, uint32_t t)
     return first->v == b.v || not_equal(f, differ);
 }
 
-static bool whole_value(const Expr *e, int64_t *value)
-{
-    if (!tessi_is_real(e->type)) {
-        *value = e->value.i;
-        return e->type != TYPE_BOOL;
-    }
-    if (!(e->value.f >= -EXACT_REAL && e->value.f <= EXACT_REAL))
-        return false;
-    *value = (int64_t)e->value.f;
-    return (double)*value == e->value.f;
-}
-
 /* A constant that is the model's, or grows with the number of the turn. */
 static bool same_constant(Finder *f, ExprId id, const Expr *a, const Expr *b, uint32_t t)
 {
@@ -88,8 +46,8 @@ static bool same_constant(Finder *f, ExprId id, const Expr *a, const Expr *b, ui
         return true;
     int64_t here, there;
     const int64_t turns = (int64_t)f->model - t;
-    if (f->g->loops.at[f->loop - 1].of_run || !whole_value(a, &here) || !whole_value(b, &there)
-        || (here - there) % turns)
+    if (f->g->loops.at[f->loop - 1].of_run || !tessi_whole_value(a, &here)
+        || !tessi_whole_value(b, &there) || (here - there) % turns)
         return not_equal(f, differ);
     const int64_t by = (here - there) / turns;
     VEC_FOREACH (const Growing, known, &f->growing)
@@ -306,11 +264,6 @@ static bool is_dependent(Finder *f, StageId producer)
     return !f->depends[producer.v];
 }
 
-static bool in_loop(const Finder *f, const Stage *s)
-{
-    return s->loop == f->loop && s->turn >= f->start;
-}
-
 /* What depends on the loop stands behind it, and reads only what it leaves. */
 static bool find_readers(Finder *f)
 {
@@ -321,8 +274,8 @@ static bool find_readers(Finder *f)
     bool *all = ARENA_NEW_ARRAY(f->a, bool, g->repeats.n + 1);
     GRAPH_FOREACH_STAGE (g, id) {
         const Stage *s = tessi_stage(g, id);
-        bool depends =
-            in_loop(f, s) || s->turns_of == f->loop || !each_read(f, &walk, s, is_dependent);
+        bool depends = tessi_repeat_in_loop(f, s) || s->turns_of == f->loop
+                       || !each_read(f, &walk, s, is_dependent);
         if (s->kind == STAGE_CARRIED) {
             const Carried *c =
                 &g->repeats.at[(s->behind ? s->behind : s->repeat) - 1].carried.at[s->carried];
@@ -331,7 +284,7 @@ static bool find_readers(Finder *f)
         if (s->repeat)
             all[s->repeat] = depends = depends || all[s->repeat];
         f->depends[id.v] = depends;
-        if (depends && !in_loop(f, s) && !each_read(f, &walk, s, read_from_behind))
+        if (depends && !tessi_repeat_in_loop(f, s) && !each_read(f, &walk, s, read_from_behind))
             return false;
     }
     VEC_FOREACH (const Image, image, &g->outputs)
@@ -352,7 +305,7 @@ static bool find_readers(Finder *f)
 
 static bool reads_foreign(Finder *f, StageId producer)
 {
-    return in_loop(f, tessi_stage(f->g, producer)) || !f->depends[producer.v];
+    return tessi_repeat_in_loop(f, tessi_stage(f->g, producer)) || !f->depends[producer.v];
 }
 
 static bool model_is_closed(Finder *f)
@@ -364,10 +317,21 @@ static bool model_is_closed(Finder *f)
     return true;
 }
 
-/* Only a repeat does what the loop says. */
-static bool has_to_repeat(const GraphLoop *loop)
+/* What nobody reads before it is used behind the loop has a first member too, where the family has such; else none. */
+static StageId member_before(const Finder *f, uint32_t q, uint32_t k)
 {
-    return loop->of_run || loop->every;
+    const Stage *model = tessi_stage(f->g, f->turn[f->model].at[q]);
+    VEC_FOREACH (const StageId, id, &f->turn[f->start]) {
+        const Stage *s = tessi_stage(f->g, *id);
+        if (f->place[id->v] != q || s->before.n <= k)
+            continue;
+        const StageId before = s->before.at[k];
+        const Stage *o = tessi_stage(f->g, before);
+        if (before.v && !f->depends[before.v] && o->type == model->type
+            && tessi_stage_same_domain(o, model))
+            return before;
+    }
+    return (StageId){ 0 };
 }
 
 /* Every image that is carried is known before the first turn, unless there surely are enough turns. */
@@ -378,282 +342,15 @@ static bool firsts_are_known(Finder *f)
     for (uint32_t q = 0; q < f->width; q++)
         for (uint32_t k = 0; k < f->lag[q]; k++) {
             any = true;
-            if (!f->first[q][k].v && has_to_repeat(loop))
+            if (!f->first[q][k].v && tessi_loop_has_to_repeat(loop))
+                f->first[q][k] = member_before(f, q, k);
+            if (!f->first[q][k].v && tessi_loop_has_to_repeat(loop))
                 return not_equal(f, loop->of_run ? "an image that is used behind it is not there "
                                                    "when it has no turn"
                                                  : "an image that is used behind it is not there "
                                                    "when it ends early");
         }
     return any || not_equal(f, "nothing goes from turn to turn");
-}
-
-/* ---- The new graph --------------------------------------------------------------------------- */
-
-/* T<17> is called T, T<17>.r T.r, blur.T<17>_2 blur.T. */
-static const char *family_name(Arena *a, const char *name)
-{
-    const char *open = strchr(name, '<');
-    if (!open)
-        return name;
-    const char *close = strchr(open, '>'), *rest = close && close[1] == '.' ? close + 1 : "";
-    return tessi_sprintf(a, "%.*s%s", (int)(open - name), name, rest);
-}
-
-typedef struct Building {
-    Finder *f;
-    Rewrite r;
-    StageId *stage;
-    StageId *entry; /* by place * MAX_LAG + lag - 1 */
-    StageId turn_entry;
-    AccessId turn_access;
-} Building;
-
-static StageId carried_stage(Building *b, uint32_t q, const char *what, uint32_t lag)
-{
-    Graph *to = b->r.to;
-    const Stage *of = tessi_stage(b->f->g, b->f->turn[b->f->model].at[q]);
-    Stage s = { .kind = STAGE_CARRIED, .type = of->type, .n_dims = of->n_dims, .span = of->span };
-    for (uint32_t d = 0; d < of->n_dims; d++)
-        s.size[d] = tessi_rewrite_size(&b->r, of->size[d]);
-    const char *name = family_name(to->arena, of->wanted), *dot = strchr(name, '.');
-    const int n = dot ? (int)(dot - name) : (int)strlen(name);
-    s.name = lag > 1
-                 ? tessi_sprintf(to->arena, "%.*s_%s_%u%s", n, name, what, (unsigned)lag, name + n)
-                 : tessi_sprintf(to->arena, "%.*s_%s%s", n, name, what, name + n);
-    return tessi_graph_stage(to, &s);
-}
-
-/* A scalar of the graph. */
-static StageId scalar_stage(Graph *g, const char *name, ExprId body)
-{
-    Stage s = { .kind = STAGE_COMPUTE, .type = TYPE_I32, .name = name };
-    const Piece p = { .body = body };
-    VEC_PUSH(g->arena, &s.pieces, p);
-    return tessi_graph_stage(g, &s);
-}
-
-static ExprId change(Rewrite *r, ExprId id, const Expr *e)
-{
-    const Building *b = r->user;
-    VEC_FOREACH (const Growing, grows, &b->f->growing) {
-        int64_t here;
-        if (grows->id.v != id.v || !whole_value(e, &here))
-            continue;
-        const ScalarType t =
-            tessi_is_real(e->type) || tessi_type_info(e->type)->bytes < 8 ? TYPE_I32 : TYPE_I64;
-        const ExprId none = { 0 };
-        ExprId turn = tessi_expr_cast(r->to, t, tessi_expr_load(r->to, b->turn_access));
-        const ExprId by = tessi_expr_int(r->to, t, grows->by);
-        const ExprId from =
-            tessi_expr_int(r->to, t, here - grows->by * (int64_t)(b->f->model - b->f->start));
-        turn =
-            tessi_expr_op(r->to, OP_ADD, tessi_expr_op(r->to, OP_MUL, turn, by, none), from, none);
-        return tessi_expr_cast(r->to, e->type, turn);
-    }
-    return tessi_rewrite_rebuild(r, e);
-}
-
-static void copy_where(Building *b, bool depends)
-{
-    const Graph *g = b->f->g;
-    tessi_expr_map_clear(&b->r.map);
-    GRAPH_FOREACH_STAGE (g, id) {
-        const Stage *s = tessi_stage(g, id);
-        if (in_loop(b->f, s) || s->turns_of == b->f->loop || b->f->depends[id.v] != depends)
-            continue;
-        if (b->r.to->open_repeat != s->repeat)
-            tessi_expr_map_clear(&b->r.map);
-        b->r.to->open_repeat = s->repeat;
-        Stage own = *s;
-        own.name = s->wanted; /* which number makes it unique depends on the turns written out */
-        b->stage[id.v] = tessi_graph_copy_stage(&b->r, &own, NULL);
-    }
-    b->r.to->open_repeat = 0;
-}
-
-/* The number of the turn, where it is used: a scalar that is carried. */
-static void add_turn(Building *b, Repeat *repeat, StageId zero)
-{
-    Graph *to = b->r.to;
-    Stage s = { .kind = STAGE_CARRIED, .type = TYPE_I32, .name = "turn" };
-    Carried c = { .first = zero };
-    s.carried = repeat->carried.n;
-    c.entry = tessi_graph_stage(to, &s);
-    const Access a = { .producer = c.entry };
-    b->turn_access = tessi_graph_access(to, &a);
-    VEC_PUSH(to->arena, &repeat->carried, c);
-}
-
-static bool is_asked_for_turns(const Finder *f)
-{
-    bool any = false;
-    GRAPH_FOREACH_STAGE (f->g, id)
-        any = any || tessi_stage(f->g, id)->turns_of == f->loop;
-    return any;
-}
-
-/* Stages that are the number of turns become what the last turn left of it. */
-static void add_turns_done(Building *b, Repeat *repeat, uint32_t number)
-{
-    const Graph *g = b->f->g;
-    if (!is_asked_for_turns(b->f))
-        return;
-    Stage s = { .kind = STAGE_CARRIED, .type = TYPE_I32, .name = "turns", .behind = number };
-    s.carried = repeat->carried.n - 1;
-    const StageId last = tessi_graph_stage(b->r.to, &s);
-    repeat->carried.at[s.carried].last = last;
-    GRAPH_FOREACH_STAGE (g, id)
-        if (tessi_stage(g, id)->turns_of == b->f->loop)
-            b->stage[id.v] = last;
-}
-
-static void add_entries(Building *b, Repeat *repeat)
-{
-    Finder *f = b->f;
-    for (uint32_t q = 0; q < f->width; q++) {
-        for (uint32_t k = 1; k <= f->lag[q]; k++) {
-            Carried c = { .first = f->first[q][k - 1].v ? b->stage[f->first[q][k - 1].v]
-                                                        : (StageId){ 0 } };
-            c.entry = carried_stage(b, q, "before", k);
-            tessi_stage(b->r.to, c.entry)->carried = repeat->carried.n;
-            b->entry[q * MAX_LAG + k - 1] = c.entry;
-            VEC_PUSH(b->r.to->arena, &repeat->carried, c);
-            if (k <= f->model - f->start)
-                b->stage[f->turn[f->model - k].at[q].v] = c.entry;
-        }
-    }
-}
-
-/* By stage of the model: the condition alone needs it. */
-static const bool *only_for_condition(const Finder *f)
-{
-    bool *test = ARENA_NEW_ARRAY(f->a, bool, f->g->stages.n),
-         *other = ARENA_NEW_ARRAY(f->a, bool, f->g->stages.n);
-    const Stages *model = &f->turn[f->model];
-    ExprWalk walk = { .arena = f->a };
-    const bool any = f->g->loops.at[f->loop - 1].every > 0;
-    for (uint32_t q = model->n; any && q-- > 0;) { /* readers stand behind what they read */
-        const StageId id = model->at[q];
-        test[id.v] = !f->lag[q] && !other[id.v];
-        if (!test[id.v])
-            tessi_graph_mark_read(f->g, &walk, id, other);
-    }
-    return test;
-}
-
-static void add_body(Building *b, Repeat *repeat)
-{
-    const Finder *f = b->f;
-    tessi_expr_map_clear(&b->r.map);
-    const bool *test = only_for_condition(f);
-    for (int tests = 0; tests <= 1; tests++)
-        VEC_FOREACH (const StageId, id, &f->turn[f->model]) {
-            Stage s = *tessi_stage(f->g, *id);
-            if (test[id->v] != tests)
-                continue;
-            s.name = family_name(f->a, s.wanted);
-            s.loop = 0;
-            s.ends_loop = false;
-            b->stage[id->v] = tessi_graph_copy_stage(&b->r, &s, NULL);
-            if (tessi_stage(f->g, *id)->ends_loop)
-                repeat->until = b->stage[id->v];
-        }
-}
-
-static void add_lasts(Building *b, Repeat *repeat, uint32_t number)
-{
-    const Finder *f = b->f;
-    Graph *to = b->r.to;
-    uint32_t at = 0;
-    for (uint32_t q = 0; q < f->width; q++) {
-        StageId next = b->stage[f->turn[f->model].at[q].v];
-        for (uint32_t k = 1; k <= f->lag[q]; k++, at++) {
-            Carried *c = &repeat->carried.at[at];
-            c->next = next;
-            next = c->entry;
-            c->last = carried_stage(b, q, "last", k);
-            tessi_stage(to, c->last)->carried = at;
-            tessi_stage(to, c->last)->behind = number;
-        }
-    }
-}
-
-/* Behind the repeat, members of the last turns are what it left. */
-static void rename_lasts(Building *b, const Repeat *repeat)
-{
-    const Finder *f = b->f;
-    uint32_t at = 0;
-    for (uint32_t q = 0; q < f->width; q++)
-        for (uint32_t k = 1; k <= f->lag[q]; k++, at++) {
-            if (k > f->n_turns - f->start)
-                continue;
-            VEC_FOREACH (const StageId, id, &f->turn[f->n_turns - k])
-                if (f->place[id->v] == q)
-                    b->stage[id->v] = repeat->carried.at[at].last;
-        }
-}
-
-static void copy_tables_of_run(Building *b)
-{
-    Graph *to = b->r.to;
-    VEC_FOREACH (const GraphLoop, loop, &b->f->g->loops)
-        VEC_PUSH(to->arena, &to->loops, *loop);
-    VEC_FOREACH (const Agreement, agreement, &b->f->g->agreements) {
-        Agreement own = *agreement;
-        own.a = tessi_rewrite_size(&b->r, own.a);
-        own.b = tessi_rewrite_size(&b->r, own.b);
-        VEC_PUSH(to->arena, &to->agreements, own);
-    }
-}
-
-static Graph *with_repeat(Finder *f)
-{
-    const Graph *g = f->g;
-    const GraphLoop *loop = &g->loops.at[f->loop - 1];
-    Graph *to = tessi_graph_new(g->arena, g->name);
-    Building b = { .f = f, .stage = ARENA_NEW_ARRAY(f->a, StageId, g->stages.n) };
-    b.entry = ARENA_NEW_ARRAY(f->a, StageId, (size_t)f->width * MAX_LAG);
-    tessi_rewrite_init(&b.r, g, to, f->a);
-    b.r.stage = b.stage;
-    tessi_graph_copy_begin(&b.r);
-    copy_where(&b, false);
-    Repeat repeat = { .name = family_name(to->arena, tessi_stage(g, f->turn[f->model].at[0])->name),
-                      .span = loop->span,
-                      .count = loop->count,
-                      .every = loop->every };
-    const bool counts = f->growing.n || is_asked_for_turns(f);
-    if (!loop->of_run)
-        repeat.count = (RepeatCount){ .add = f->n_turns - f->start, .by = 1 };
-    const uint32_t number = g->repeats.n + 1;
-    const StageId zero =
-        counts ? scalar_stage(to, "turn_first", tessi_expr_int(to, TYPE_I32, 0)) : (StageId){ 0 };
-    to->open_repeat = number;
-    add_entries(&b, &repeat);
-    if (counts) {
-        add_turn(&b, &repeat, zero);
-        const ExprId none = { 0 };
-        const ExprId now = tessi_expr_load(to, b.turn_access);
-        repeat.carried.at[repeat.carried.n - 1].next = scalar_stage(
-            to, "turn_next", tessi_expr_op(to, OP_ADD, now, tessi_expr_int(to, TYPE_I32, 1), none));
-        b.r.change = change;
-        b.r.user = &b;
-    }
-    add_body(&b, &repeat);
-    b.r.change = NULL;
-    to->open_repeat = 0;
-    add_lasts(&b, &repeat, number);
-    add_turns_done(&b, &repeat, number);
-    rename_lasts(&b, &repeat);
-    copy_where(&b, true);
-    uint32_t *same = ARENA_NEW_ARRAY(f->a, uint32_t, g->repeats.n + 1);
-    for (uint32_t k = 1; k <= g->repeats.n; k++)
-        same[k] = k;
-    tessi_repeats_copy(&b.r, same);
-    repeat.name = tessi_stage(to, repeat.carried.at[0].next)->name;
-    VEC_PUSH(to->arena, &to->repeats, repeat);
-    tessi_graph_copy_end(&b.r);
-    copy_tables_of_run(&b);
-    return to;
 }
 
 /* ---- All loops ------------------------------------------------------------------------------- */
@@ -699,22 +396,23 @@ static bool is_repeat_from(Finder *f, uint32_t start, uint32_t least)
            && firsts_are_known(f);
 }
 
-static bool has_stages(const Graph *g, uint32_t loop)
+static bool is_needed(const Graph *g, Arena *a, uint32_t loop)
 {
+    const bool *live = tessi_graph_live(g, a);
+    bool needed = false;
     GRAPH_FOREACH_STAGE (g, id)
-        if (tessi_stage(g, id)->loop == loop)
-            return true;
-    return false;
+        needed = needed || (live[id.v] && tessi_stage(g, id)->loop == loop);
+    return needed;
 }
 
 static Graph *try_loop(Graph *g, Arena *a, uint32_t loop, uint32_t least, const char **why)
 {
     Finder f = { .g = g, .a = a, .loop = loop };
-    const bool has_to = has_to_repeat(&g->loops.at[loop - 1]);
+    const bool has_to = tessi_loop_has_to_repeat(&g->loops.at[loop - 1]);
     find_turns(&f);
     for (uint32_t start = 0; start <= (has_to ? 0 : MAX_START); start++) {
         if (is_repeat_from(&f, start, has_to ? 2 : least))
-            return with_repeat(&f);
+            return tessi_repeat_make(&f);
         if (!start)
             *why = f.why;
     }
@@ -731,8 +429,8 @@ Graph *tessi_graph_find_repeats(Graph *g, Arena *a, uint32_t least, const char *
         const uint32_t before = g->repeats.n;
         g = try_loop(g, scratch, loop, least, &why);
         tessi_scratch_close(scratch);
-        if (g->repeats.n != before || !has_to_repeat(&g->loops.at[loop - 1])
-            || !has_stages(g, loop))
+        if (g->repeats.n != before || !tessi_loop_has_to_repeat(&g->loops.at[loop - 1])
+            || !is_needed(g, a, loop))
             continue;
         *fault = why ? why : "nothing goes from turn to turn";
         *span = g->loops.at[loop - 1].span;

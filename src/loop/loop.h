@@ -137,23 +137,19 @@ enum {
     LFOR_SIMD = 2,     /* may be executed in vectors: no carried dependence */
     LFOR_UNROLL = 4,
     LFOR_ROLLED = 32, /* seldom executed: not worth unrolling */
-    LFOR_DEALT =
-        64, /* parallel: each iteration goes to the next core that is free, not in equal parts */
-    LFOR_GRID =
-        8, /* parallel, of kernels: each iteration belongs to blocks of its own, along `axis` of the grid */
-    LFOR_THREAD =
-        16 /* parallel, of kernels: shared out among the threads of the block, along `axis` of the block */
+    /* parallel: each iteration goes to the next core that is free, not in equal parts */
+    LFOR_DEALT = 64,
+    /* parallel, of kernels: iterations have blocks of their own, or threads of the block, along `axis` */
+    LFOR_GRID = 8,
+    LFOR_THREAD = 16
 };
 enum { LIF_LIKELY = 1 /* IF: seldom does not hold */ };
 enum { /* LET: */
-       LLET_HERE =
-           /* what is computed from it is not to be computed before a loop around it, where it would fill registers */
-       1,
+       /* what is computed from it is not to be computed before a loop around it, where it would fill registers */
+       LLET_HERE = 1,
        LLET_KEPT = 2, /* the value is to be in a register until here, although nobody uses it */
-       LLET_AFTER =
-           /* as HERE; and not to be computed from before the value b is known, so that fewer are on their way at
-            * once */
-       4
+       /* as HERE; and not before the value b is known, so that fewer are on their way at once */
+       LLET_AFTER = 4
 };
 typedef struct LStmt LStmt;
 typedef VEC(LStmt *) LBlock;
@@ -179,8 +175,7 @@ struct LStmt {
 /* Functions a group of the plan; on a CPU one each. In a program for a GPU every function is a kernel, which is the
  * same language with some loops marked:
  *
- *   grid loops      the outermost loops but for constants before them: nested in each other, from 0 to grid[axis], step
- *                   1;
+ *   grid loops      the outermost loops but for constants before them: nested in each other, from 0 to grid[axis];
  *   thread loops    inside the grid loops (or anywhere, when there are none), one nest after the other. The threads of
  *                   a block share the iterations out: thread t of n runs t, t + n, ... All threads have finished one
  *                   nest, and see what it stored, before any begins the next: where that matters printers put a

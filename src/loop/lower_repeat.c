@@ -249,7 +249,7 @@ uint32_t tessi_lower_repeat(Lower *l, uint32_t number, uint32_t begin,
     const LowerRing *ring = &l->ring[number - 1];
     LRepeat repeat = { .name = r->name, .turns = turns_of(l, &r->count), .n_versions = ring->n };
     set_condition(l, number, &repeat);
-    bool known = r->count.from == COUNT_FROM_NOTHING;
+    bool known = r->count.from == COUNT_FROM_NOTHING && !r->unless_met;
     const int64_t turns = known ? tessi_repeat_turns(&r->count, 0) : 0;
     int64_t after = 0;
     for (uint32_t k = number; k < g->repeats.n && goes_on_with(l, k + 1); k++) {

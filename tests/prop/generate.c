@@ -222,11 +222,14 @@ static void stencil_stage(GenProgram *p, uint64_t *rng, GenStage *s, int n_dims)
             for (int d = 0; d < n_dims; d++)
                 s->mask_size[d] = p->input[i].add[d];
         }
-    if (gen_chance(rng, 15)) {
-        s->repeat = gen_chance(rng, 60) ? REPEAT_FOR : REPEAT_FUNCTION;
+    const bool loops = p->seed >= GEN_LOOPS;
+    if (gen_chance(rng, loops ? 70 : 15)) {
+        s->repeat = loops || gen_chance(rng, 60) ? REPEAT_FOR : REPEAT_FUNCTION;
         s->times = gen_between(rng, 2, s->repeat == REPEAT_FOR ? 5 : 3);
         if (s->repeat == REPEAT_FOR && gen_chance(rng, 20))
             s->times = gen_between(rng, 20, GEN_CHAIN);
+        if (s->repeat == REPEAT_FOR && !p->forma)
+            gen_choose_loop(p, s, rng);
         for (int i = 0; i < s->n_args;
              i++) /* inside, images have the declared types or the result's */
             if (i == 0 || s->arg[i].declared == GEN_BOOL)

@@ -3,6 +3,7 @@
  * there.
  *
  *   generate.c         choices: seed -> GenProgram
+ *   generate_loop.c    loops: choices and text
  *   generate_nodes.c   choices inside a stencil's body
  *   generate_analyze.c types, sizes and validity of every image of a program
  *   generate_print.c   GenProgram -> text
@@ -139,6 +140,10 @@ typedef struct GenStage {
     bool sat;
     GenRepeat repeat;
     int times;
+    bool counted, down, lag,
+        asked; /* FOR: times is an input; downwards; with the member of two turns ago; with turns() */
+    int until,
+        every;      /* FOR: number of its condition, from 1 (0 = none), and how often it is asked */
     int mask_input; /* id of the run-time mask, or -1 */
     int mask_dims, mask_size[GEN_DIMS], mask_divisor;
     bool mask_real;
@@ -214,12 +219,21 @@ int gen_below(uint64_t *state, int n);            /* 0..n-1 */
 int gen_between(uint64_t *state, int lo, int hi); /* both included */
 bool gen_chance(uint64_t *state, int percent);
 
+/* From this seed on most stencils are loops. */
+#define GEN_LOOPS (UINT64_C(1) << 32)
 void gen_program(GenProgram *p, uint64_t seed);
 /* Types and sizes into p->image; false when some image would be empty, too large, or used as what it is not. */
 bool gen_analyze(GenProgram *p);
 /* Text into `out` (size n, always ended by NUL); false when it does not fit. */
 bool gen_print(const GenProgram *p, char *out, size_t n);
 const char *gen_type_name(GenType t);
+
+/* generate_loop.c: how a stencil whose times are chosen is repeated; the head of its loop. */
+void gen_choose_loop(const GenProgram *p, GenStage *s, uint64_t *rng);
+void gen_loop_head(const GenProgram *p, int k, char *out, size_t n);
+/* The member that is left behind the loop; whether a result wants the number of its turns. */
+const char *gen_last_member(const GenProgram *p, int k, char text[16]);
+bool gen_asks_turns(const GenProgram *p, int image);
 
 /* Makes p smaller while `fails` stays true; asks at most `budget` times. */
 void gen_shrink(GenProgram *p, bool (*fails)(const GenProgram *p, void *user), void *user,

@@ -72,7 +72,7 @@ static void put_image(Out *o, const GenProgram *p, int image)
 {
     put_name(o, image);
     if (image >= GEN_INPUTS && p->stage[image - GEN_INPUTS].repeat == REPEAT_FOR)
-        put(o, "<%d>", p->stage[image - GEN_INPUTS].times);
+        put(o, "<%s>", gen_last_member(p, image - GEN_INPUTS, (char[16]){ 0 }));
 }
 static void put_arg_image(Out *o, const GenProgram *p, const GenArg *a)
 {
@@ -560,18 +560,29 @@ static void put_functions(Out *o, const GenProgram *p, int k)
 }
 
 /* ---- Statements ---- */
+static void put_loop(Out *o, const GenProgram *p, int k, bool mask)
+{
+    const GenStage *s = &p->stage[k];
+    const int step = s->down ? 1 : -1, first = s->down ? s->times + 1 : 1;
+    char before[24], head[200];
+    put(o, "x%d<%d> = ", k, first);
+    put_call(o, p, s, k, NULL, false, mask);
+    put(o, s->lag ? ";\nx%d<%d> = x%d<%d>" : "", k, first + step, k, first);
+    gen_loop_head(p, k, head, sizeof head);
+    put(o, s->lag ? ";\n%s\n    y%d<i> = " : ";\n%s\n    x%d<i> = ", head, k);
+    snprintf(before, sizeof before, "x%d<i%+d>", k, step);
+    put_call(o, p, s, k, before, false, mask);
+    if (s->lag)
+        put(o, ";\n    x%d<i> = max(y%d<i>, x%d<i%+d>)", k, k, k, 2 * step);
+    put(o, ";\nendfor\n");
+}
+
 static void put_stencil_call(Out *o, const GenProgram *p, int k)
 {
     const GenStage *s = &p->stage[k];
     bool mask = stage_uses_mask(s) && s->mask_input >= 0 && !o->forma;
     if (s->repeat == REPEAT_FOR) {
-        char before[24];
-        put(o, "x%d<1> = ", k);
-        put_call(o, p, s, k, NULL, false, mask);
-        put(o, ";\nfor i = 2..%d\n    x%d<i> = ", s->times, k);
-        snprintf(before, sizeof before, "x%d<i-1>", k);
-        put_call(o, p, s, k, before, false, mask);
-        put(o, ";\nendfor\n");
+        put_loop(o, p, k, mask);
         return;
     }
     put(o, "x%d = ", k);
@@ -745,6 +756,9 @@ static void put_inputs(Out *o, const GenProgram *p)
         put(o, "%s g%d = %g", gen_type_name(g->type), i, g->value);
         put(o, g->ranged ? " in -50..50;\n" : ";\n");
     }
+    for (int k = 0; k < p->n_stages; k++)
+        if (p->stage[k].alive && p->stage[k].repeat == REPEAT_FOR && p->stage[k].counted)
+            put(o, "int n%d = %d in 0..100000;\n", k, p->stage[k].times);
     for (int k = 0; k < p->n_stages && !o->forma; k++)
         if (p->stage[k].alive && p->stage[k].kind == MAKE_STENCIL && p->stage[k].konst
             && p->stage[k].konst_input)
@@ -778,6 +792,8 @@ bool gen_print(const GenProgram *p, char *text, size_t n)
     for (int i = 0; i < (o->forma ? 1 : p->n_results); i++) {
         put(o, i ? ", " : "");
         put_image(o, p, p->result[i]);
+        if (gen_asks_turns(p, p->result[i]))
+            put(o, ", turns(x%d)", p->result[i] - GEN_INPUTS);
     }
     put(o, ";\n");
     return !out.full;

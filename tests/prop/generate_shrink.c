@@ -1,5 +1,7 @@
 /* generate_shrink: a failing program made small. Every step copies the program, changes one thing, and keeps the
  * copy when the failure is still there; it stops when no step helps. Steps that cut much come first. */
+#include <string.h>
+
 #include "prop/generate.h"
 
 #include <stdlib.h>
@@ -218,6 +220,22 @@ static void shrink_nodes(Shrinker *s, int k, int id)
         shrink_nodes(s, k, s->best->stage[k].node[id].child[i]);
 }
 
+/* Without what loops may have besides, one after the other. */
+static void shrink_loop(Shrinker *s, int k)
+{
+    for (int what = 0; what < 6; what++) {
+        GenStage *stage = &start(s)->stage[k];
+        stage->counted = stage->counted && what != 0;
+        stage->down = stage->down && what != 1;
+        stage->lag = stage->lag && what != 2;
+        stage->asked = stage->asked && what != 3;
+        stage->until = what != 4 ? stage->until : 0;
+        stage->every = what != 5 ? stage->every : 1;
+        if (memcmp(stage, &s->best->stage[k], sizeof *stage) != 0)
+            keep(s);
+    }
+}
+
 static void shrink_stencil(Shrinker *s, int k)
 {
     if (s->best->stage[k].repeat != REPEAT_NONE) {
@@ -227,6 +245,7 @@ static void shrink_stencil(Shrinker *s, int k)
             start(s)->stage[k].times = 2;
             keep(s);
         }
+        shrink_loop(s, k);
     }
     if (s->best->stage[k].strukt < 0 && s->best->stage[k].type != GEN_UNKNOWN) {
         start(s)->stage[k].type = GEN_UNKNOWN;
