@@ -465,6 +465,28 @@ static void run_steps(Warps *t, LExprId from, LExprId to)
     tessi_scope_close(l);
 }
 
+/* Steps at the upper edge, inside and at the lower edge: those at edges stand there once for both. */
+static void run_thirds(Warps *t, const LExprId *inside)
+{
+    Lower *l = t->l;
+    LVarId v = tessi_scope_for(l, "third", tessi_l_int(l, 0), tessi_l_int(l, 3), 1, LFOR_ROLLED);
+    const LExprId third = tessi_lexpr_var(l->p, v);
+    LExprId upper = tessi_l_op(l, OP_EQ, third, tessi_l_int(l, 0));
+    LExprId middle = tessi_l_op(l, OP_EQ, third, tessi_l_int(l, 1));
+    LExprId from = tessi_l_select(l, upper, tessi_l_int(l, 0), inside[1]);
+    LExprId to = tessi_l_select(l, upper, inside[0], t->steps);
+    from = tessi_scope_let(l, "from", from);
+    to = tessi_scope_let(l, "to", to);
+    tessi_scope_if(l, middle);
+    t->answers = false;
+    run_steps(t, inside[0], inside[1]);
+    tessi_scope_else(l);
+    t->answers = true;
+    run_steps(t, from, to);
+    tessi_scope_close(l);
+    tessi_scope_close(l);
+}
+
 /* The steps of a strip: where the blocks are the whole image, the first and the last ones answer rules. */
 static void run_strip(Warps *t)
 {
@@ -480,11 +502,7 @@ static void run_strip(Warps *t)
         return;
     }
     tessi_warp_steps_inside(t, inside);
-    run_steps(t, tessi_l_int(l, 0), inside[0]);
-    t->answers = false;
-    run_steps(t, inside[0], inside[1]);
-    t->answers = true;
-    run_steps(t, inside[1], t->steps);
+    run_thirds(t, inside);
 }
 
 void tessi_kernel_warps(Lower *l, const PlanGroup *group)

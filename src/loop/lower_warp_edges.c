@@ -234,7 +234,7 @@ void tessi_warp_steps_inside(const Warps *t, LExprId *range)
     to = tessi_l_op(l, OP_SUB, to, tessi_l_int(l, ahead ? t->rows : 0));
     to = tessi_l_op(l, OP_FLOORDIV, to, rows);
     from = tessi_l_select(l, columns_inside(t), at_most(l, from, t->steps), t->steps);
-    range[0] = tessi_scope_let(l, "from", from);
+    range[0] = tessi_scope_let(l, "inside_from", from);
     to = tessi_l_op(l, OP_MAX, at_most(l, to, t->steps), range[0]);
-    range[1] = tessi_scope_let(l, "to", to);
+    range[1] = tessi_scope_let(l, "inside_to", to);
 }

@@ -83,16 +83,17 @@ static uint8_t columns_of(const Turns *c, const PlanGroup *made)
     return (uint8_t)(least < 4 ? 0 : 16 / most);
 }
 
-/* The best such kernel, and the placement of stages with it. */
+/* The best such kernel, and the placement of stages with it. Of wide elements two vectors are tried as well: half as
+ * many lanes are spent on the overlap. */
 static KernelCost best_kernel(const Turns *c, Plan *plan, PlanGroup *made)
 {
     static const uint8_t rows[] = { 2, 4, 1 };
     KernelCost least = { 0 };
     Plan with = *plan;
     PlanGroup best = *made;
-    const uint8_t columns = columns_of(c, made);
-    for (size_t k = 0; columns && k < sizeof rows / sizeof *rows; k++) {
-        const uint8_t outputs[2] = { columns, rows[k] };
+    const uint8_t columns = columns_of(c, made), widths = columns && columns < 4 ? 2 : 1;
+    for (size_t k = 0; columns && k < widths * sizeof rows / sizeof *rows; k++) {
+        const uint8_t outputs[2] = { (uint8_t)(columns << k % widths), rows[k / widths] };
         Plan tried = *plan;
         PlanGroup group = *made;
         tried.stage = ARENA_NEW_ARRAY(c->f->arena, PlanStage, plan->n_stages);
