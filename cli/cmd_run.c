@@ -34,6 +34,10 @@ int cli_run_one(const CommandLine *line, Session *s)
     const bool ok = cli_run(line, &job) && cli_write_results(line, &job, &write_ms);
     if (ok && line->time)
         cli_print_times(&job.timing, job.in.read_ms, write_ms);
+    if (ok && line->verbose && job.timing.strips)
+        cli_tell("in %d parts%s", job.timing.strips,
+                 line->options.n_devices > 1 ? " on several devices"
+                                             : ", since the device does not hold the whole");
     if (ok && line->verbose && line->options.first == TESS_FIRST_NOW
         && line->options.target == TESS_TARGET_AUTO)
         cli_tell(strcmp(job.timing.target, "vm") == 0
