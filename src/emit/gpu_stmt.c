@@ -154,6 +154,7 @@ static void grid_loop(CWriter *w, const LStmt *s)
         return;
     }
     w->gpu->threads_to_finish = w->gpu->shared_bytes > 0; /* used by the block before */
+    tessi_c_prepare(w, &s->b, 1);
     tessi_text_addf(&w->line, "for (%s %s = TESS_BLOCK_%c; %s < ", w->target->index, v, axis, v);
     tessi_c_expr(w, s->b, C_SUM);
     tessi_text_addf(&w->line, "; %s += TESS_BLOCKS_%c) {", v, axis);
