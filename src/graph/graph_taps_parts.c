@@ -26,17 +26,19 @@ static uint32_t reads_of(const Parts *p, uint32_t n, uint32_t part)
     return p->overlap ? (n + part - 1) / part : n / part + n % part;
 }
 
-/* As measured: a vector of narrow elements takes many taps at once. */
-uint32_t tessi_taps_stage_cost(ScalarType t)
+/* As measured: a vector of narrow elements takes many taps at once, and sums of reals, which go along a row or down
+ * the rows in registers, are taken in parts from some 25 points on. */
+uint32_t tessi_taps_stage_cost(const Taps *t)
 {
-    uint32_t bytes = tessi_type_info(t)->bytes;
-    return bytes < 4 ? 32 / bytes : 6;
+    const uint32_t bytes = tessi_type_info(t->type)->bytes;
+    const bool is_sum = t->reduction == REDUCE_SUM && tessi_is_real(t->type);
+    return bytes < 4 ? 32 / bytes : is_sum ? 12 : 6;
 }
 
 static void choose(Parts *p)
 {
     Arena *a = p->m->to->arena;
-    uint32_t stage = tessi_taps_stage_cost(p->t->type);
+    uint32_t stage = tessi_taps_stage_cost(p->t);
     p->cost = ARENA_NEW_ARRAY(a, uint32_t, p->n + 1);
     p->part = ARENA_NEW_ARRAY(a, uint32_t, p->n + 1);
     for (uint32_t n = 1; n <= p->n; n++) {
@@ -153,7 +155,7 @@ ExprId tessi_taps_in_parts(Masks *m, const Domain *at, const Taps *t)
     p.op = tessi_reduction_op(t->reduction);
     uint32_t var = 0;
     Value weight;
-    if ((is_sum && tessi_is_real(t->type) && m->fp != FP_FAST) || !find_line(w, &var)
+    if ((is_sum && tessi_is_real(t->type) && m->fp == FP_STRICT) || !find_line(w, &var)
         || !tessi_taps_axis(m, t->value, var, &p.axis) || p.axis.dim.scale != 1 || !uses_all(t)
         || !tessi_taps_equal_weights(t, &weight))
         return none;

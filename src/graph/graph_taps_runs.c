@@ -118,7 +118,7 @@ static uint32_t cost_of(const Runs *r)
 {
     uint32_t cost = 0;
     for (uint32_t k = 0; k < r->n_lengths; k++)
-        cost += tessi_taps_stage_cost(r->t->type) + reads_of(r, k, r->length[k].n);
+        cost += tessi_taps_stage_cost(r->t) + reads_of(r, k, r->length[k].n);
     VEC_FOREACH (const Run, run, &r->runs)
         cost += reads_of(r, r->n_lengths, run->n);
     return cost;
