@@ -68,7 +68,7 @@ bool tessi_c_is_mixed(const CWriter *w, LBufferId b)
 static bool is_constant(const CWriter *w, LExprId id, int64_t value)
 {
     const LExpr *e = tessi_lexpr(w->p, id);
-    return e->kind == LEXPR_CONST && e->value.i == value;
+    return id.v ? e->kind == LEXPR_CONST && e->value.i == value : value == 0;
 }
 
 static void plus(CWriter *w, bool *first)
@@ -105,6 +105,23 @@ static void image_offset(CWriter *w, CImage *im, const LBuffer *b, const LExprId
     tessi_text_add(&w->line, first ? "0" : "");
 }
 
+/* Elements along dimension k of an array, with what rows are longer by. */
+static void row_length(CWriter *w, LBufferId id, int k, int around)
+{
+    const LBuffer *b = &w->p->buffers.at[id.v];
+    if (k == b->n_dims - 1 && w->target->pitch) {
+        tessi_text_addf(&w->line, "%s%u(", w->target->pitch, tessi_type_info(b->type)->bytes);
+        tessi_c_expr(w, b->size[k], C_LOOSE);
+        tessi_text_add(&w->line, ")");
+    } else if (k == b->n_dims - 1 && w->pitch_of[id.v]) {
+        CPitch *pitch = &w->pitches.at[w->pitch_of[id.v] - 1];
+        pitch->used = true;
+        tessi_text_add(&w->line, pitch->name);
+    } else {
+        tessi_c_expr(w, b->size[k], around);
+    }
+}
+
 /* ((i0 * n1 + i1) * n2 + i2) */
 static void row_major_offset(CWriter *w, LBufferId id, const LExprId *index)
 {
@@ -124,17 +141,7 @@ static void row_major_offset(CWriter *w, LBufferId id, const LExprId *index)
     for (int k = d + 1; k < b->n_dims; k++) {
         bool alone = one && k == d + 1;
         tessi_text_add(&w->line, alone ? "" : " * ");
-        if (k == b->n_dims - 1 && w->target->pitch) {
-            tessi_text_addf(&w->line, "%s%u(", w->target->pitch, tessi_type_info(b->type)->bytes);
-            tessi_c_expr(w, b->size[k], C_LOOSE);
-            tessi_text_add(&w->line, ")");
-        } else if (k == b->n_dims - 1 && w->pitch_of[id.v]) {
-            CPitch *pitch = &w->pitches.at[w->pitch_of[id.v] - 1];
-            pitch->used = true;
-            tessi_text_add(&w->line, pitch->name);
-        } else {
-            tessi_c_expr(w, b->size[k], alone ? C_SUM : C_UNARY);
-        }
+        row_length(w, id, k, alone ? C_SUM : C_UNARY);
         if (!is_constant(w, index[k], 0)) {
             tessi_text_add(&w->line, " + ");
             tessi_c_expr(w, index[k], C_SUM);
@@ -164,9 +171,30 @@ void tessi_c_place(CWriter *w, LBufferId id, const LExprId *index)
         return;
     }
     for (int d = 0; d < b->n_dims; d++) {
-        tessi_text_add(&w->line, "[");
+        tessi_text_add(&w->line, index[d].v ? "[" : "[0]");
+        if (!index[d].v)
+            continue;
         tessi_c_expr(w, index[d], C_LOOSE);
         tessi_text_add(&w->line, "]");
+    }
+}
+
+void tessi_c_step(CWriter *w, LBufferId id, int d)
+{
+    const LBuffer *b = &w->p->buffers.at[id.v];
+    CImage *im = image_of(w, b);
+    if (im && d < b->n_dims - 1) {
+        tessi_text_add(&w->line, im->stride[d]);
+        im->stride_used[d] = true;
+    } else if (im) {
+        const uint32_t unit = im->image->uniform ? tessi_type_info(b->type)->bytes : 1;
+        tessi_text_addf(&w->line, "%u", im->image->pixel_bytes / unit);
+    } else {
+        for (int k = d + 1; k < b->n_dims; k++) {
+            tessi_text_add(&w->line, k > d + 1 ? " * " : "");
+            row_length(w, id, k, C_UNARY);
+        }
+        tessi_text_add(&w->line, d == b->n_dims - 1 ? "1" : "");
     }
 }
 

@@ -125,6 +125,8 @@ void tessi_c_expr(CWriter *w, LExprId id, int around);
 void tessi_c_constant(Text *out, ScalarType t, Value v);
 /* Appends the element as an lvalue; for a channel of a mixed pixel, its address. */
 void tessi_c_place(CWriter *w, LBufferId b, const LExprId *index);
+/* Appends the distance of neighbours along dimension d, in elements; of mixed pixels in bytes. */
+void tessi_c_step(CWriter *w, LBufferId b, int d);
 bool tessi_c_is_mixed(const CWriter *w, LBufferId b);
 /* The prelude's function for the operation, without prefix and type: a shorter one where the argument allows it. */
 const char *tessi_c_function(const CWriter *w, const LExpr *e);
@@ -157,7 +159,14 @@ CText tessi_c_bound(CWriter *w, const LStmt *loop, LExprId bound, const char *na
 /* Vector types and operators, which a file declares before it uses them; of vectors with lanes of w->lane_bytes. */
 const char *tessi_c_lanes_of(uint32_t bytes); /* "v8", "v16", "v", "v64" */
 const char *tessi_c_lanes(const CWriter *w);
+/* What lanes have of a value of type t: of indices, which fit, as many bits as they are wide. */
+ScalarType tessi_c_lane_type(const CWriter *w, ScalarType t);
 void tessi_c_use_type(CWriter *w, ScalarType t);
+/* Places of elements, by lanes; elements loaded from them, of images of mixed pixels too. */
+void tessi_c_use_places(CWriter *w);
+void tessi_c_use_each(CWriter *w, ScalarType element, bool mixed);
+/* The same by narrow integers; of a table of at most 256 bytes too. */
+void tessi_c_use_each_by(CWriter *w, ScalarType element, ScalarType index, bool table);
 void tessi_c_use_ramp(CWriter *w, ScalarType t);
 void tessi_c_use_half(CWriter *w);
 void tessi_c_use_row(CWriter *w, ScalarType t);

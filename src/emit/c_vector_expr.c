@@ -12,7 +12,7 @@ const char *tessi_c_vector_type(CWriter *w, ScalarType t, uint8_t lanes)
 {
     w->lane_bytes = lanes;
     tessi_c_use_type(w, t);
-    return tessi_sprintf(w->arena, "tess_%s%s", brief(t), tessi_c_lanes(w));
+    return tessi_sprintf(w->arena, "tess_%s%s", brief(tessi_c_lane_type(w, t)), tessi_c_lanes(w));
 }
 
 const char *tessi_c_value_type(CWriter *w, const LExpr *e)
@@ -41,7 +41,8 @@ LExprId tessi_c_through(const CWriter *w, LExprId id)
 /* tess_NAME_TYPE( */
 static void call(CWriter *w, const char *name, ScalarType t)
 {
-    tessi_text_addf(&w->line, "tess_%s_%s%s(", name, brief(t), tessi_c_lanes(w));
+    tessi_text_addf(&w->line, "tess_%s_%s%s(", name, brief(tessi_c_lane_type(w, t)),
+                    tessi_c_lanes(w));
 }
 
 static void place(CWriter *w, const LExpr *load)
@@ -81,6 +82,80 @@ static void use_element(CWriter *w, ScalarType element)
         tessi_c_use_type(w, element);
 }
 
+/* The first element of those among which the lanes have their places. */
+static void first_place(CWriter *w, const LExpr *e)
+{
+    LExprId index[LOOP_MAX_DIMS] = { { 0 } };
+    for (int d = 0; d < e->n_args; d++)
+        if (!tessi_lexpr(w->p, e->arg[d])->lanes)
+            index[d] = e->arg[d];
+    tessi_text_add(&w->line, tessi_c_is_mixed(w, e->buffer) ? "" : "&");
+    tessi_c_place(w, e->buffer, index);
+    tessi_text_add(&w->line, ", ");
+}
+
+/* Elements by narrow integers, of a table by shuffles. */
+static void each_by(CWriter *w, const LExpr *e)
+{
+    const LBuffer *b = &w->p->buffers.at[e->buffer.v];
+    int d = 0;
+    while (!tessi_lexpr(w->p, e->arg[d])->lanes)
+        d++;
+    const LExpr *n = tessi_lexpr(w->p, b->size[b->n_dims - 1]);
+    const ScalarType element = b->type == TYPE_BOOL ? TYPE_U8 : b->type,
+                     index = tessi_lexpr(w->p, e->arg[d])->type;
+    const bool table = b->n_dims == 1 && w->lane_bytes == 1 && n->kind == LEXPR_CONST
+                       && n->value.i <= 256 && tessi_loop_is_dense(w->p, e->buffer);
+    tessi_c_use_each_by(w, element, table ? TYPE_U8 : index, table);
+    if (table)
+        tessi_text_addf(&w->line, "tess_table_%sv8(", brief(element));
+    else
+        tessi_text_addf(&w->line, "tess_each_%s%s_by_%s(", brief(element), tessi_c_lanes(w),
+                        brief(index));
+    first_place(w, e);
+    if (table)
+        tessi_text_addf(&w->line, "%lld, (tess_u8v8)", (long long)n->value.i);
+    else {
+        tessi_c_step(w, e->buffer, d);
+        tessi_text_add(&w->line, ", ");
+    }
+    tessi_c_expr(w, e->arg[d], table ? C_UNARY : C_LOOSE);
+    tessi_text_add(&w->line, ")");
+}
+
+/* Elements from places of their own. */
+static void each(CWriter *w, const LExpr *e)
+{
+    const LBuffer *b = &w->p->buffers.at[e->buffer.v];
+    const bool mixed = tessi_c_is_mixed(w, e->buffer);
+    const ScalarType element = b->type == TYPE_BOOL ? TYPE_U8 : b->type;
+    const char *v = tessi_c_lanes(w);
+    if (w->lane_bytes < 4) {
+        each_by(w, e);
+        return;
+    }
+    tessi_c_use_each(w, element, mixed);
+    tessi_text_addf(&w->line, "tess_each_%s%s%s(", mixed ? "at_" : "",
+                    tessi_type_info(element)->brief, v);
+    first_place(w, e);
+    int last = e->n_args - 1;
+    while (!tessi_lexpr(w->p, e->arg[last])->lanes)
+        last--;
+    for (int d = 0; d < last; d++)
+        if (tessi_lexpr(w->p, e->arg[d])->lanes)
+            tessi_text_addf(&w->line, "tess_farther_%s(", v);
+    for (int d = 0, n = 0; d <= last; d++) {
+        if (!tessi_lexpr(w->p, e->arg[d])->lanes)
+            continue;
+        tessi_text_addf(&w->line, "%stess_places_%s(", n ? ", " : "", v);
+        tessi_c_expr(w, e->arg[d], C_LOOSE);
+        tessi_text_add(&w->line, ", ");
+        tessi_c_step(w, e->buffer, d);
+        tessi_text_add(&w->line, n++ ? "))" : ")");
+    }
+    tessi_text_add(&w->line, ")");
+}
+
 static void load(CWriter *w, const LExpr *e)
 {
     const LBuffer *b = &w->p->buffers.at[e->buffer.v];
@@ -98,6 +173,11 @@ static void load(CWriter *w, const LExpr *e)
     if (truth) {
         tessi_c_use_conversion(w, TYPE_BOOL, TYPE_U8, false);
         tessi_text_addf(&w->line, "tess_b%s_from_u8(", tessi_c_lanes(w));
+    }
+    if (e->ref == LLOAD_EACH) {
+        each(w, e);
+        tessi_text_add(&w->line, truth ? ")" : "");
+        return;
     }
     if (e->ref)
         tessi_c_use_pairs(w, element);
@@ -153,6 +233,15 @@ static void factor(CWriter *w, LExprId id)
     tessi_text_add(&w->line, ")");
 }
 
+/* An index as what lanes have of it. */
+static void narrowed(CWriter *w, ScalarType t, LExprId id)
+{
+    const bool plain = tessi_lexpr(w->p, id)->kind == LEXPR_CONST;
+    if (!plain)
+        tessi_text_addf(&w->line, "(%s)", tessi_c_type(w, t));
+    tessi_c_expr(w, id, plain ? C_LOOSE : C_UNARY);
+}
+
 static int operation(CWriter *w, const LExpr *e)
 {
     ScalarType t = tessi_lexpr(w->p, e->arg[e->op == OP_SELECT ? 1 : 0])->type;
@@ -170,11 +259,14 @@ static int operation(CWriter *w, const LExpr *e)
     tessi_c_use_operator(w, e->op, t, by);
     if (tessi_op_is_infix(e->op, t) && !comparison)
         return plain(w, e);
-    tessi_text_addf(&w->line, "tess_%s_%s%s%s(", tessi_c_function(w, e), brief(t), tessi_c_lanes(w),
-                    by ? "_by" : "");
+    const ScalarType of = tessi_c_lane_type(w, t);
+    tessi_text_addf(&w->line, "tess_%s_%s%s%s(", tessi_c_function(w, e), brief(of),
+                    tessi_c_lanes(w), by ? "_by" : "");
     for (int i = 0; i < e->n_args; i++) {
         tessi_text_add(&w->line, i ? ", " : "");
-        if (by && i == 1)
+        if (by && i == 1 && of != t)
+            narrowed(w, of, tessi_c_through(w, e->arg[i]));
+        else if (by && i == 1)
             tessi_c_expr(w, tessi_c_through(w, e->arg[i]), C_LOOSE);
         else if (is_factor(w, e->op, e->arg[i]))
             factor(w, e->arg[i]);
@@ -197,9 +289,14 @@ static void conversion(CWriter *w, const LExpr *e)
         tessi_c_use_operator(w, OP_ROUND16, TYPE_F32, false);
         call(w, "round16", TYPE_F32);
     } else {
-        tessi_c_use_conversion(w, e->type, x->type, saturates);
-        tessi_text_addf(&w->line, "tess_%s%s%s_from_%s(", saturates ? "sat_" : "", brief(e->type),
-                        tessi_c_lanes(w), brief(x->type));
+        const ScalarType to = tessi_c_lane_type(w, e->type), from = tessi_c_lane_type(w, x->type);
+        if (to == from) {
+            tessi_c_expr(w, e->arg[0], C_PRIMARY);
+            return;
+        }
+        tessi_c_use_conversion(w, to, from, saturates);
+        tessi_text_addf(&w->line, "tess_%s%s%s_from_%s(", saturates ? "sat_" : "", brief(to),
+                        tessi_c_lanes(w), brief(from));
     }
     tessi_c_expr(w, e->arg[0], C_LOOSE);
     tessi_text_add(&w->line, ")");
@@ -208,15 +305,18 @@ static void conversion(CWriter *w, const LExpr *e)
 /* A scalar in every lane, or counted up from lane to lane. */
 static void spread(CWriter *w, const LExpr *e)
 {
-    const bool ramp = e->kind == LEXPR_RAMP, converts = ramp && e->type != TYPE_INDEX;
+    const bool ramp = e->kind == LEXPR_RAMP;
+    const ScalarType t = tessi_c_lane_type(w, e->type);
+    const bool converts = (ramp || t != e->type) && t != TYPE_INDEX;
     if (ramp)
         tessi_c_use_ramp(w, e->type);
     else
         tessi_c_use_type(w, e->type);
     call(w, ramp ? "ramp" : "splat", e->type);
     if (converts)
-        tessi_text_addf(&w->line, "(%s)", tessi_c_type(w, e->type));
-    tessi_c_expr(w, e->arg[0], converts ? C_UNARY : C_LOOSE);
+        narrowed(w, t, e->arg[0]);
+    else
+        tessi_c_expr(w, e->arg[0], C_LOOSE);
     tessi_text_add(&w->line, ")");
 }
 

@@ -41,9 +41,15 @@ static uint32_t bytes_of(ScalarType t)
     return tessi_type_info(t)->bytes;
 }
 
+ScalarType tessi_c_lane_type(const CWriter *w, ScalarType t)
+{
+    return t == TYPE_INDEX && w->lane_bytes == 4 ? TYPE_I32 : t;
+}
+
 void tessi_c_use_type(CWriter *w, ScalarType t)
 {
     const char *v = tessi_c_lanes(w);
+    t = tessi_c_lane_type(w, t);
     if (t == TYPE_BOOL)
         use(w, &w->vector_types,
             tessi_sprintf(w->arena, "TESS_VECTOR_TRUTH(%s, %s)", v, integer(w->lane_bytes, false)));
@@ -54,6 +60,7 @@ void tessi_c_use_type(CWriter *w, ScalarType t)
 
 void tessi_c_use_ramp(CWriter *w, ScalarType t)
 {
+    t = tessi_c_lane_type(w, t);
     tessi_c_use_type(w, t);
     use(w, &w->vector_operators,
         tessi_sprintf(w->arena, "TESS_VECTOR_RAMP(%s, %s, %s)", tessi_c_lanes(w),
@@ -84,6 +91,45 @@ void tessi_c_use_pairs(CWriter *w, ScalarType t)
     use(w, &w->vector_operators,
         tessi_sprintf(w->arena, "TESS_VECTOR_PAIRS(%s, %s, %s, %s)", tessi_c_lanes(w),
                       tessi_c_element(t), brief(t), brief(wide)));
+}
+
+void tessi_c_use_places(CWriter *w)
+{
+    tessi_c_use_type(w, TYPE_INDEX);
+    use(w, &w->vector_operators,
+        tessi_sprintf(w->arena, "TESS_VECTOR_PLACES_%s", tessi_c_lanes(w)));
+}
+
+void tessi_c_use_each(CWriter *w, ScalarType element, bool mixed)
+{
+    const ScalarType value = tessi_value_type(element);
+    const char *s = brief(element), *t = tessi_c_element(element), *get = "p[k]";
+    tessi_c_use_places(w);
+    tessi_c_use_type(w, value);
+    if (mixed) {
+        get = tessi_sprintf(w->arena, "tess_load_%s(p + k)", s);
+        t = "unsigned char";
+    } else if (element == TYPE_F16) {
+        get = "tess_f32_from_f16bits(p[k])";
+    }
+    use(w, &w->vector_operators,
+        tessi_sprintf(w->arena, "TESS_VECTOR_EACH(%s, %s%s, %s, %s, %s, %s)", tessi_c_lanes(w),
+                      mixed ? "at_" : "", s, t, tessi_c_element(value), brief(value), get));
+}
+
+void tessi_c_use_each_by(CWriter *w, ScalarType element, ScalarType index, bool table)
+{
+    const char *v = tessi_c_lanes(w);
+    tessi_c_use_type(w, element);
+    tessi_c_use_type(w, index);
+    use(w, &w->vector_operators,
+        tessi_sprintf(w->arena, "TESS_VECTOR_EACH_BY(%s, %s, %s, %s, %s)", v,
+                      tessi_c_element(element), brief(element), tessi_c_element(index),
+                      brief(index)));
+    if (table)
+        use(w, &w->vector_operators,
+            tessi_sprintf(w->arena, "TESS_VECTOR_TABLE(%s, %s)", tessi_c_element(element),
+                          brief(element)));
 }
 
 void tessi_c_use_row(CWriter *w, ScalarType t)
@@ -160,7 +206,8 @@ bool tessi_c_vector_by(Op op, ScalarType t)
     if (op
         == OP_POW) /* GCC moves what it knows of a constant's first lane, and then finds no vectors */
         return true;
-    return tessi_is_integer(t) && (op == OP_DIV || op == OP_MOD || op == OP_SHL || op == OP_SHR);
+    return tessi_is_integer(t)
+           && (op == OP_DIV || op == OP_MOD || op == OP_SHL || op == OP_SHR || op == OP_FLOORMOD);
 }
 
 /* On truth values, which are 0 and -1. */
@@ -180,10 +227,15 @@ static const char *truth_operator_line(const CWriter *w, Op op)
 static const char *operator_line(CWriter *w, Op op, ScalarType t, bool by)
 {
     const OpInfo *info = tessi_op_info(op);
+    t = tessi_c_lane_type(w, t);
     const char *v = tessi_c_lanes(w), *s = brief(t), *name = info->name;
     uint32_t bytes = bytes_of(t), lane = w->lane_bytes;
     if (t == TYPE_BOOL)
         return truth_operator_line(w, op);
+    if (by && op == OP_FLOORMOD)
+        return tessi_sprintf(w->arena, "TESS_VECTOR_FLOORMOD(%s, %s, %s, %s, %s)", v,
+                             tessi_c_element(t), s, integer(bytes, true),
+                             bytes == 4 ? "float" : "double");
     if (by)
         return tessi_sprintf(w->arena, "TESS_VECTOR_BY(%s, %s, %s, %s)", v, name,
                              tessi_c_element(t), s);
@@ -325,6 +377,8 @@ static const char *conversion_line(CWriter *w, ScalarType to, ScalarType from, b
 
 void tessi_c_use_conversion(CWriter *w, ScalarType to, ScalarType from, bool saturates)
 {
+    to = tessi_c_lane_type(w, to);
+    from = tessi_c_lane_type(w, from);
     tessi_c_use_type(w, from);
     tessi_c_use_type(w, to);
     use(w, &w->vector_operators, conversion_line(w, to, from, saturates));

@@ -129,6 +129,8 @@ static bool load(Run *r, const LExpr *e, Value *out)
         return false;
     if (b->lanes) {
         index[b->n_dims] = r->lane;
+    } else if (e->ref == LLOAD_EACH) {
+        /* the indices are those of the lane */
     } else if (e->lanes && e->ref != LLOAD_EVENS && e->ref != LLOAD_ODDS) {
         index[e->n_args - 1] += r->lane;
     } else if (e->lanes) { /* both are fetched */
@@ -154,6 +156,12 @@ static bool load_near(Run *r, const LExpr *e, Value *out)
     return load_at(r, b, index, out);
 }
 
+/* Lanes of 32 bits hold whatever index they are given. */
+static bool fits_lane(const LExpr *e, const Value *v)
+{
+    return e->lanes != 4 || e->type != TYPE_INDEX || (v->i >= INT32_MIN && v->i <= INT32_MAX);
+}
+
 /* INDEX never overflows, or generated C would be undefined. */
 static bool index_arithmetic(Run *r, const LExpr *e, const Value *args, Value *out)
 {
@@ -170,6 +178,7 @@ static bool index_arithmetic(Run *r, const LExpr *e, const Value *args, Value *o
                            shown(r->function ? r->function->name : NULL), (long long)args[1].i);
     else
         *out = tessi_eval(e->op, TYPE_INDEX, args);
+    fits = fits && fits_lane(e, out);
     return fits
            || tessi_failf(r->failure, TESS_ERROR_INTERNAL,
                           "function '%s': index arithmetic overflows",

@@ -48,14 +48,13 @@ typedef enum LExprKind {
     LEXPR_AT,    /* the vector arg[1] (a constant) elements behind the place of the row arg[0] */
     LEXPR_PAIRS /* bytes: the low ones of the lanes of arg[0] and arg[1], which have 16 bits, in turn */
 } LExprKind;
-enum {                          /* CAST: */
-       LCAST_ROUNDS_TO_F16 = 1, /* to float16 (a value of type F32) */
-       LCAST_LOW_BYTE = 2       /* of 16 bits in lanes: what a cast to 8 bits and back gives */
-};
+/* CAST: to float16 (a value of type F32); of 16 bits in lanes, what a cast to 8 bits and back gives. */
+enum { LCAST_ROUNDS_TO_F16 = 1, LCAST_LOW_BYTE = 2 };
 enum {                  /* LOAD of a vector, from the index on: */
        LLOAD_EVENS = 1, /* each other byte as 16 bits, the first */
        LLOAD_ODDS = 2,  /* the second */
-       LLOAD_ROW = 3    /* a row, for a variable of its kind */
+       LLOAD_ROW = 3,   /* a row, for a variable of its kind */
+       LLOAD_EACH = 4 /* of each lane an element of its own: some indices are vectors of integers */
 };
 typedef struct LExpr {
     LExprKind kind;
@@ -174,7 +173,6 @@ struct LStmt {
 
 /* Functions a group of the plan; on a CPU one each. In a program for a GPU every function is a kernel, which is the
  * same language with some loops marked:
- *
  *   grid loops      the outermost loops but for constants before them: nested in each other, from 0 to grid[axis];
  *   thread loops    inside the grid loops (or anywhere, when there are none), one nest after the other. The threads of
  *                   a block share the iterations out: thread t of n runs t, t + n, ... All threads have finished one

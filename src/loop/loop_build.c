@@ -233,8 +233,14 @@ LExprId tessi_lexpr_load(LoopProgram *p, LBufferId b, const LExprId *index, uint
                 .lanes = p->buffers.at[b.v].lanes,
                 .buffer = b,
                 .n_args = n };
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
+        const uint8_t lanes = tessi_lexpr(p, index[i])->lanes;
         e.arg[i] = index[i];
+        if (lanes) { /* each lane has its own place */
+            e.lanes = lanes;
+            e.ref = LLOAD_EACH;
+        }
+    }
     return tessi_lexpr_intern(p, &e);
 }
 

@@ -158,6 +158,17 @@ static LExprId simplify_division(LoopProgram *p, Op op, LExprId a, LExprId b)
     return binary(p, OP_ADD, quotient, tessi_lexpr_index(p, of_constant));
 }
 
+/* An integer of few bits that never is beyond c. */
+static bool is_within(const LoopProgram *p, LExprId id, Op op, int64_t c)
+{
+    const LExpr *e = tessi_lexpr(p, id);
+    const ScalarType t = e->kind == LEXPR_CAST ? tessi_lexpr(p, e->arg[0])->type : TYPE_INDEX;
+    if (!tessi_is_integer(t) || t == TYPE_INDEX || tessi_type_info(t)->bytes > 2)
+        return false;
+    const Interval range = tessi_type_range(t);
+    return op == OP_MIN ? range.hi <= c : range.lo >= c;
+}
+
 static LExprId simplify_min_max(LoopProgram *p, Op op, LExprId a, LExprId b)
 {
     Offset x = offset_of(p, a), y = offset_of(p, b);
@@ -165,6 +176,8 @@ static LExprId simplify_min_max(LoopProgram *p, Op op, LExprId a, LExprId b)
         return (x.constant < y.constant) == (op == OP_MIN) ? a : b;
     if (!x.base.v)
         return binary(p, op, b, a); /* constants stand last */
+    if (!y.base.v && is_within(p, a, op, y.constant))
+        return a;
     if (!y.base.v && is_op(p, a, op)) {
         LExprId inner = tessi_lexpr(p, a)->arg[1];
         int64_t k;

@@ -20,17 +20,14 @@ typedef struct Call {
     int n_args;
     uint32_t how; /* of a load */
 } Call;
-static const Call calls[] = { { "lanes_", FORM_LANES, 0, 0 },
-                              { "vectors_", FORM_VECTORS, 1, 0 },
-                              { "splat_", FORM_SPLAT, 1, 0 },
-                              { "ramp_", FORM_RAMP, 1, 0 },
-                              { "load_", FORM_LOAD, 1, 0 },
-                              { "evens_", FORM_LOAD, 1, LLOAD_EVENS },
-                              { "odds_", FORM_LOAD, 1, LLOAD_ODDS },
-                              { "row_", FORM_LOAD, 1, LLOAD_ROW },
-                              { "at", FORM_AT, 2, 0 },
-                              { "pairs", FORM_PAIRS, 2, 0 },
-                              { "low", FORM_LOW, 1, 0 } };
+static const Call calls[] = {
+    { "lanes_", FORM_LANES, 0, 0 },        { "vectors_", FORM_VECTORS, 1, 0 },
+    { "splat_", FORM_SPLAT, 1, 0 },        { "ramp_", FORM_RAMP, 1, 0 },
+    { "load_", FORM_LOAD, 1, 0 },          { "evens_", FORM_LOAD, 1, LLOAD_EVENS },
+    { "odds_", FORM_LOAD, 1, LLOAD_ODDS }, { "row_", FORM_LOAD, 1, LLOAD_ROW },
+    { "each_", FORM_LOAD, 1, LLOAD_EACH }, { "at", FORM_AT, 2, 0 },
+    { "pairs", FORM_PAIRS, 2, 0 },         { "low", FORM_LOW, 1, 0 }
+};
 
 typedef struct Found {
     const Call *call;
@@ -85,7 +82,10 @@ static LExprId made(LoopReader *r, const Found *found, const LExprId *arg)
             return tessi_lexpr_vectors(r->p, found->lanes, first.value.i);
         break;
     case FORM_LOAD:
-        if (first.kind == LEXPR_LOAD && !first.lanes)
+        if (found->call->how == LLOAD_EACH && first.kind == LEXPR_LOAD && first.ref == LLOAD_EACH
+            && first.lanes == found->lanes)
+            return arg[0];
+        if (found->call->how != LLOAD_EACH && first.kind == LEXPR_LOAD && !first.lanes)
             return tessi_lexpr_load_lanes(r->p, found->lanes, found->call->how, first.buffer,
                                           first.arg);
         break;

@@ -59,9 +59,12 @@ static bool check_load(Verifier *v, const LExpr *e)
     if (e->n_args != b->n_dims)
         return fault(v, "'%s' has %d dimensions and is read with %d indices", shown(b->name),
                      b->n_dims, e->n_args);
-    for (int i = 0; i < e->n_args; i++)
-        if (tessi_lexpr(v->p, e->arg[i])->type != TYPE_INDEX || tessi_lexpr(v->p, e->arg[i])->lanes)
+    for (int i = 0; i < e->n_args; i++) {
+        const LExpr *at = tessi_lexpr(v->p, e->arg[i]);
+        const bool of_lanes = e->ref == LLOAD_EACH && at->lanes && tessi_is_integer(at->type);
+        if (!of_lanes && (at->type != TYPE_INDEX || at->lanes))
             return fault(v, "'%s' is read with an index that is not of type index", shown(b->name));
+    }
     const bool halves = e->ref == LLOAD_EVENS || e->ref == LLOAD_ODDS;
     const ScalarType half = tessi_is_unsigned(b->type) ? TYPE_U16 : TYPE_I16;
     return e->type == (halves ? half : tessi_value_type(b->type))

@@ -5,6 +5,8 @@ enum { ROW_BYTES = 64 }; /* how far from its place a row is read, at most */
 
 static bool holds(uint8_t lanes, ScalarType t)
 {
+    if (t == TYPE_INDEX) /* whose value fits the lane: in lanes of 32 bits so many bits of it */
+        return tessi_loop_lanes_name(lanes) && lanes >= 4;
     return tessi_loop_lanes_name(lanes) && (t == TYPE_BOOL || tessi_type_info(t)->bytes <= lanes);
 }
 
@@ -18,6 +20,19 @@ static bool is_half(ScalarType t)
     return t == TYPE_U16 || t == TYPE_I16;
 }
 
+/* Each lane has a place of its own, by some of the indices. */
+static const char *each_fault(const LoopProgram *p, const LExpr *e)
+{
+    bool any = false;
+    for (int i = 0; i < e->n_args; i++) {
+        const LExpr *at = tessi_lexpr(p, e->arg[i]);
+        if (at->lanes && at->lanes != e->lanes)
+            return "an index has other lanes than what is loaded";
+        any = any || at->lanes;
+    }
+    return any ? NULL : "all lanes are loaded from one place";
+}
+
 static const char *load_fault(const LoopProgram *p, const LExpr *e)
 {
     const LBuffer *b = &p->buffers.at[e->buffer.v];
@@ -25,13 +40,15 @@ static const char *load_fault(const LoopProgram *p, const LExpr *e)
         return e->lanes == b->lanes && !e->ref ? NULL : "an element that is a vector is no scalar";
     if (!e->lanes)
         return e->ref ? "a load of a scalar is of one element" : NULL;
+    if (e->ref == LLOAD_EACH)
+        return each_fault(p, e);
     if (!tessi_loop_is_dense(p, e->buffer))
         return "elements that do not lie side by side are loaded as a vector";
     if ((e->ref == LLOAD_EVENS || e->ref == LLOAD_ODDS) && (!is_byte(b->type) || e->lanes != 2))
         return "even and odd elements are bytes, in lanes of 16 bits";
     if (e->ref == LLOAD_ROW && (e->lanes < 4 || tessi_type_info(b->type)->bytes != e->lanes))
         return "a row is of values as wide as its lanes, 32 bits or 64";
-    return e->ref > LLOAD_ROW ? "a load is of no kind" : NULL;
+    return e->ref > LLOAD_EACH ? "a load is of no kind" : NULL;
 }
 
 static bool is_index(const LExpr *e)

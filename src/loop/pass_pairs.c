@@ -41,7 +41,9 @@ static bool can_be_value(Vectors *v, LExprId id)
     v->noted[id.v] = v->stamp;
     switch (e->kind) {
     case LEXPR_VAR: return e->type == TYPE_BOOL || is_byte(e->type) || is_half(e->type);
-    case LEXPR_LOAD: return is_byte(v->p->buffers.at[e->buffer.v].type);
+    case LEXPR_LOAD:
+        return is_byte(v->p->buffers.at[e->buffer.v].type)
+               && tessi_vector_side_by_side(v, e->buffer, e->arg);
     case LEXPR_OP: {
         const ScalarType of = tessi_lexpr(v->p, e->arg[e->op == OP_SELECT ? 1 : 0])->type;
         if ((of != TYPE_BOOL && !is_half(of)) || (e->type != TYPE_BOOL && !is_half(e->type)))

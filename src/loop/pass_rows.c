@@ -113,6 +113,12 @@ static bool is_counted(const LExpr *e)
     return e->kind != LEXPR_SPLAT && (e->kind != LEXPR_RAMP || e->type != TYPE_INDEX);
 }
 
+/* Its arguments may be vectors. */
+static bool has_values(const LExpr *e)
+{
+    return e->kind != LEXPR_LOAD || e->ref == LLOAD_EACH;
+}
+
 static void find_in_expr(Rows *r, LExprId id)
 {
     const LExpr *e = tessi_lexpr(r->p, id);
@@ -122,9 +128,9 @@ static void find_in_expr(Rows *r, LExprId id)
     const bool loads = e->kind == LEXPR_LOAD && !r->p->buffers.at[e->buffer.v].lanes;
     if (is_counted(e))
         ++*(e->kind == LEXPR_LOAD ? &r->n_loads : &r->n_operations);
-    if (loads && e->ref != LLOAD_ROW)
+    if (loads && e->ref != LLOAD_ROW && e->ref != LLOAD_EACH)
         note_load(r, e);
-    for (int i = 0; i < e->n_args && e->kind != LEXPR_LOAD; i++)
+    for (int i = 0; i < e->n_args && has_values(e); i++)
         find_in_expr(r, e->arg[i]);
 }
 
@@ -235,11 +241,11 @@ static LExprId changed(Rows *r, LExprId id, LBlock *out)
         return r->changed[id.v];
     LExprId result = id, arg[LOOP_MAX_DIMS] = { { 0 } };
     bool same = true;
-    for (int i = 0; i < e.n_args && e.kind != LEXPR_LOAD; i++) {
+    for (int i = 0; i < e.n_args && has_values(&e); i++) {
         arg[i] = changed(r, e.arg[i], out);
         same = same && arg[i].v == e.arg[i].v;
     }
-    if (e.kind == LEXPR_LOAD)
+    if (!has_values(&e))
         result = load_changed(r, id, &e, out);
     else if (!same)
         result = tessi_lexpr_with_args(r->p, &e, arg);

@@ -34,9 +34,15 @@ struct Vectors {
 
     /* The loop in hand. */
     const LStmt *loop;
-    uint8_t lane_bytes; /* of the widest value */
-    bool repeatable;    /* a point may be computed twice */
-    uint32_t copies;    /* vectors that a step computes side by side */
+    uint8_t lane_bytes;       /* of the widest value */
+    bool repeatable;          /* a point may be computed twice */
+    bool near;                /* indices of lanes have 32 bits */
+    bool far;                 /* which do not do */
+    bool gathers, strides;    /* elements are loaded from anywhere; at distances that are known */
+    uint32_t copies;          /* vectors that a step computes side by side */
+    const LStmt **definition; /* by LVarId: the statement that makes it */
+    bool *fits;               /* by LExprId, valid where fits_stamp says so */
+    uint32_t *fits_stamp;
     uint8_t *var_shape; /* LShape by LVarId */
     uint8_t *shape;     /* LShape by LExprId, valid where shape_stamp says so */
     uint32_t *shape_stamp, *noted, *checked, stamp;
@@ -56,6 +62,8 @@ struct Vectors {
 
 /* ---- vector_check.c ---- */
 LShape tessi_vector_shape(Vectors *v, LExprId id);
+/* The elements of the lanes lie one behind the other. */
+bool tessi_vector_side_by_side(Vectors *v, LBufferId b, const LExprId *index);
 /* Offers each SIMD loop that can be executed in vectors to `rewrite`, in functions that are no kernels. It appends
  * what takes the loop's place and returns true, or returns false. Programs without vectors are left alone. */
 typedef bool (*VectorRewrite)(Vectors *v, LStmt *loop, LBlock *out);
@@ -77,6 +85,14 @@ LExprId tessi_vector_new_var(Vectors *v, const char *name);
 LExprId tessi_vector_index_op(Vectors *v, Op op, LExprId a, LExprId b);
 /* n vectors in lanes. */
 LExprId tessi_vector_points(Vectors *v, int64_t n);
+
+/* ---- vector_index.c ---- */
+/* The integer of 8 or 16 bits that an index is, by whatever name; none: it is none. */
+LExprId tessi_vector_narrow_index(Vectors *v, LExprId id);
+/* The index grows by the same from lane to lane. */
+bool tessi_vector_is_affine(Vectors *v, LExprId id);
+/* Whether 32 bits hold an index in all lanes. */
+bool tessi_vector_index_fits(Vectors *v, LExprId id);
 
 /* ---- vector_steps.c ---- */
 /* Fills in how the points from `begin` to `end`, as many as `n` vectors have lanes for or more, are computed. */

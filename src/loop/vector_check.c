@@ -74,12 +74,14 @@ static void touch(Vectors *v, bool *table, LBufferId b)
 
 static void widen(Vectors *v, ScalarType t)
 {
-    const uint32_t bytes = t == TYPE_BOOL ? 1 : tessi_type_info(t)->bytes;
+    const uint32_t bytes = t == TYPE_BOOL               ? 1
+                           : t == TYPE_INDEX && v->near ? 4
+                                                        : tessi_type_info(t)->bytes;
     if (v->lane_bytes < bytes)
         v->lane_bytes = (uint8_t)bytes;
 }
 
-static bool is_side_by_side(Vectors *v, LBufferId b, const LExprId *index)
+bool tessi_vector_side_by_side(Vectors *v, LBufferId b, const LExprId *index)
 {
     const int last = v->p->buffers.at[b.v].n_dims - 1;
     for (int d = 0; d < last; d++)
@@ -111,13 +113,15 @@ static bool converts(ScalarType to, ScalarType from, bool saturates)
 }
 
 static bool check_value(Vectors *v, LExprId id);
+static bool check_load(Vectors *v, const LExpr *e);
 
 static bool check_conversion(Vectors *v, const LExpr *e)
 {
     const LExpr *x = tessi_lexpr(v->p, e->arg[0]);
     if (e->kind == LEXPR_CAST && e->ref && (e->ref != LCAST_ROUNDS_TO_F16 || x->type != TYPE_F32))
         return false;
-    widen(v, e->type);
+    if (e->type != TYPE_INDEX) /* for which check_index has decided */
+        widen(v, e->type);
     if (e->kind == LEXPR_CAST && tessi_is_integer(e->type)
         && tessi_vector_shape(v, e->arg[0]) == SHAPE_RAMP)
         return true; /* the coordinates are counted up in the type wanted */
@@ -137,6 +141,16 @@ static void note_loads(Vectors *v, LExprId id)
         note_loads(v, e->arg[i]);
 }
 
+/* An index whose value the lanes hold: as the narrow integer that it is, else in 32 bits where these suffice. */
+static bool check_index(Vectors *v, LExprId id)
+{
+    if (tessi_vector_narrow_index(v, id).v)
+        return true;
+    v->far = v->far || (v->near && !tessi_vector_index_fits(v, id));
+    widen(v, TYPE_INDEX);
+    return !v->far;
+}
+
 static bool check_op(Vectors *v, LExprId id, const LExpr *e)
 {
     const ScalarType operands = tessi_lexpr(v->p, e->arg[e->op == OP_SELECT ? 1 : 0])->type;
@@ -146,6 +160,28 @@ static bool check_op(Vectors *v, LExprId id, const LExpr *e)
     for (int i = 0; i < e->n_args && tessi_vector_shape(v, id) != SHAPE_RAMP; i++)
         if (!check_value(v, e->arg[i]))
             return false;
+    return true;
+}
+
+/* Elements side by side, or one by one from wherever they are. */
+static bool check_load(Vectors *v, const LExpr *e)
+{
+    const ScalarType t = v->p->buffers.at[e->buffer.v].type;
+    const bool near = tessi_vector_side_by_side(v, e->buffer, e->arg);
+    int n = 0;
+    touch(v, v->loaded, e->buffer);
+    widen(v, near ? t : e->type);
+    for (int i = 0; i < e->n_args; i++) {
+        note_loads(v, e->arg[i]);
+        if (near || tessi_vector_shape(v, e->arg[i]) == SHAPE_UNIFORM)
+            continue;
+        if (n++ || !tessi_loop_is_dense(v->p, e->buffer)) /* narrow indices are of lines */
+            widen(v, TYPE_INDEX);
+        v->gathers = v->gathers || !tessi_vector_is_affine(v, e->arg[i]);
+        if (!check_value(v, e->arg[i]))
+            return false;
+    }
+    v->strides = v->strides || !near;
     return true;
 }
 
@@ -163,21 +199,19 @@ static bool check_value(Vectors *v, LExprId id)
         return false;
     if (tessi_vector_shape(v, id) == SHAPE_UNIFORM) {
         note_loads(v, id);
-        return true;
+        return e->type != TYPE_INDEX || check_index(v, id);
     }
     if (v->checked[id.v] == v->stamp)
         return true;
-    if (e->type != TYPE_BOOL)
+    if (e->type == TYPE_INDEX && !check_index(v, id))
+        return false;
+    if (e->type != TYPE_BOOL && e->type != TYPE_INDEX)
         widen(v, e->type);
     switch (e->kind) {
     case LEXPR_VAR: break;
     case LEXPR_LOAD:
-        if (!is_side_by_side(v, e->buffer, e->arg))
+        if (!check_load(v, e))
             return false;
-        widen(v, v->p->buffers.at[e->buffer.v].type);
-        for (int i = 0; i < e->n_args; i++)
-            note_loads(v, e->arg[i]);
-        touch(v, v->loaded, e->buffer);
         break;
     case LEXPR_OP:
         if (!check_op(v, id, e))
@@ -211,6 +245,8 @@ static bool check_definition(Vectors *v, const LStmt *s)
         note_loads(v, s->a);
         return true;
     }
+    if (v->var_shape[s->var.v] == SHAPE_UNIFORM && tessi_lexpr(v->p, s->a)->type == TYPE_INDEX)
+        return check_uniform(v, s->a);
     return check_value(v, s->a);
 }
 
@@ -222,7 +258,7 @@ static bool check_store(Vectors *v, const LStmt *s)
     touch(v, v->stored, s->buffer);
     if (s->b.v && !check_uniform(v, s->b))
         return false;
-    return is_side_by_side(v, s->buffer, s->index) && check_value(v, s->a);
+    return tessi_vector_side_by_side(v, s->buffer, s->index) && check_value(v, s->a);
 }
 
 static bool check_block(Vectors *v, const LBlock *block)
@@ -283,6 +319,18 @@ static void forget(Vectors *v)
     v->vars.n = v->touched.n = 0;
 }
 
+/* Whether the body has a form on vectors, with indices of lanes in 32 bits or in 64. */
+static bool check_body(Vectors *v, const LStmt *loop, bool near)
+{
+    VEC_FOREACH (const uint32_t, x, &v->vars)
+        v->declared[*x] = false;
+    v->stamp++;
+    v->near = near;
+    v->far = v->gathers = v->strides = false;
+    v->lane_bytes = 1;
+    return check_block(v, &loop->body);
+}
+
 static bool qualifies(Vectors *v, const LStmt *loop)
 {
     v->loop = loop;
@@ -293,8 +341,11 @@ static bool qualifies(Vectors *v, const LStmt *loop)
     do
         v->stamp++;
     while (shape_variables(v, &loop->body));
-    v->lane_bytes = 1;
-    if (!has_room(v, loop->a) || !has_room(v, loop->b) || !check_block(v, &loop->body))
+    if (!has_room(v, loop->a) || !has_room(v, loop->b))
+        return false;
+    if (!check_body(v, loop, true) && !(v->far && check_body(v, loop, false)))
+        return false;
+    if (v->strides && !v->gathers) /* compilers know how to load each second element */
         return false;
     v->repeatable = true;
     VEC_FOREACH (const uint32_t, b, &v->touched)
@@ -338,6 +389,17 @@ static void visit(Vectors *v, LBlock *block, VectorRewrite rewrite, int nesting)
     *block = out;
 }
 
+static void find_definitions(Vectors *v, const LBlock *block)
+{
+    for (uint32_t i = 0; i < block->n; i++) {
+        const LStmt *s = block->at[i];
+        if (s->var.v)
+            v->definition[s->var.v] = s;
+        find_definitions(v, &s->body);
+        find_definitions(v, &s->orelse);
+    }
+}
+
 static void measure(Vectors *v)
 {
     for (uint32_t id = 1; id < v->p->exprs.n; id++) {
@@ -361,6 +423,9 @@ void tessi_vector_visit(LoopProgram *p, VectorRewrite rewrite)
     const uint32_t n = p->exprs.n;
     Vectors v = { .p = p, .scratch = a, .n_vars = p->vars.n };
     v.var_shape = ARENA_NEW_ARRAY(a, uint8_t, p->vars.n);
+    v.definition = ARENA_NEW_ARRAY(a, const LStmt *, p->vars.n);
+    v.fits = ARENA_NEW_ARRAY(a, bool, n);
+    v.fits_stamp = ARENA_NEW_ARRAY(a, uint32_t, n);
     v.declared = ARENA_NEW_ARRAY(a, bool, p->vars.n);
     v.loaded = ARENA_NEW_ARRAY(a, bool, p->buffers.n);
     v.stored = ARENA_NEW_ARRAY(a, bool, p->buffers.n);
@@ -378,6 +443,8 @@ void tessi_vector_visit(LoopProgram *p, VectorRewrite rewrite)
     for (uint32_t c = 0; c < VECTOR_MOST_COPIES; c++)
         v.var_as[c] = ARENA_NEW_ARRAY(a, LExprId, p->vars.n);
     measure(&v);
+    VEC_FOREACH (LFunction, f, &p->functions)
+        find_definitions(&v, &f->body);
     VEC_FOREACH (LFunction, f, &p->functions)
         if (!f->is_kernel)
             visit(&v, &f->body, rewrite, 1);

@@ -36,7 +36,21 @@ static LExprId conversion(Vectors *v, const LExpr *e)
         return tessi_lexpr_sat(v->p, e->type, tessi_vector_value(v, e->arg[0]));
     if (tessi_is_integer(e->type) && tessi_vector_shape(v, e->arg[0]) == SHAPE_RAMP)
         return tessi_lexpr_ramp(v->p, v->lane_bytes, e->type, tessi_vector_scalar(v, e->arg[0]));
-    return tessi_lexpr_cast(v->p, e->type, tessi_vector_value(v, e->arg[0]));
+    const LExprId value = tessi_vector_value(v, e->arg[0]);
+    if (e->type == TYPE_INDEX && v->lane_bytes < 4)
+        return value; /* a narrow integer, which stays one */
+    return tessi_lexpr_cast(v->p, e->type, value);
+}
+
+static LExprId load(Vectors *v, const LExpr *e)
+{
+    LExprId arg[LOOP_MAX_DIMS] = { { 0 } };
+    const bool near = tessi_vector_side_by_side(v, e->buffer, e->arg);
+    for (int i = 0; i < e->n_args; i++)
+        arg[i] = near || tessi_vector_shape(v, e->arg[i]) == SHAPE_UNIFORM
+                     ? tessi_vector_scalar(v, e->arg[i])
+                     : tessi_vector_value(v, e->arg[i]);
+    return tessi_lexpr_load_lanes(v->p, v->lane_bytes, near ? 0 : LLOAD_EACH, e->buffer, arg);
 }
 
 static LExprId value_of(Vectors *v, const LExpr *e)
@@ -44,10 +58,7 @@ static LExprId value_of(Vectors *v, const LExpr *e)
     LExprId arg[LOOP_MAX_DIMS] = { { 0 } };
     switch (e->kind) {
     case LEXPR_VAR: return v->var_as[v->copy][e->var.v];
-    case LEXPR_LOAD:
-        for (int i = 0; i < e->n_args; i++)
-            arg[i] = tessi_vector_scalar(v, e->arg[i]);
-        return tessi_lexpr_load_lanes(v->p, v->lane_bytes, 0, e->buffer, arg);
+    case LEXPR_LOAD: return load(v, e);
     case LEXPR_OP:
         for (int i = 0; i < e->n_args; i++)
             arg[i] = tessi_vector_value(v, e->arg[i]);
@@ -95,9 +106,11 @@ static LVarId variable(Vectors *v, const LStmt *s, LShape shape)
         return tessi_lexpr(v->p, *as)->var;
     const LVar x = v->p->vars.at[s->var.v];
     LVarId var = s->var;
+    ScalarType type = shape == SHAPE_LANES ? v->form->type(x.type) : x.type;
+    if (shape == SHAPE_LANES && type == TYPE_INDEX && v->lane_bytes < 4)
+        type = tessi_lexpr(v->p, tessi_vector_narrow_index(v, s->a))->type;
     if (shape == SHAPE_LANES || v->copy)
-        var = tessi_loop_var(v->p, x.name, shape == SHAPE_LANES ? v->form->type(x.type) : x.type,
-                             x.is_mutable);
+        var = tessi_loop_var(v->p, x.name, type, x.is_mutable);
     if (shape == SHAPE_LANES)
         v->p->vars.at[var.v].lanes = v->lane_bytes;
     *as = tessi_lexpr_var(v->p, var);

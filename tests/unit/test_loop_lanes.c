@@ -257,7 +257,7 @@ static void passes_keep_what_is_computed(void **state)
     static const Rewriting all[] = {
         { window, "slide", "local sum" },
         { window, "late", "prefetch" },
-        { sums, "lanes", "simd for x" }, /* what is read does not lie side by side */
+        { sums, "lanes", "each_v64(in" }, /* what is read does not lie side by side */
         { stencil, "lanes", "step 2 v32" },
         { stencil, "rows", "row_v32(in[" },
         { stencil, "late", "let out#2: float v32 = " },
