@@ -153,25 +153,6 @@ static void find_wanted(Finder *f, const Image *outputs, uint32_t n)
     }
 }
 
-static bool ends_by_condition(const Finder *f, const Stage *s)
-{
-    return f->g->repeats.at[(s->behind ? s->behind : s->repeat) - 1].until.v != 0;
-}
-
-/* How far the turns of a repeat read together is known where their number is: then they are written out. */
-static void leave_repeats_whole(Finder *f)
-{
-    GRAPH_FOREACH_STAGE (f->g, id) {
-        const Stage *s = tessi_stage(f->g, id);
-        for (int d = 0; f->pass->wanted[id.v] && s->kind == STAGE_CARRIED && d < f->pass->n_dims;
-             d++)
-            leave_whole(f, d, s,
-                        ends_by_condition(f, s)
-                            ? "'%s' comes from turns that a condition ends"
-                            : "'%s' comes from turns whose number the run gives");
-    }
-}
-
 /* The images that are cut are those with most dimensions. */
 static void find_base(Finder *f)
 {
@@ -202,7 +183,6 @@ static void find_base(Finder *f)
             same = image->size[d].v == base->size[d].v;
         p->parted[image - g->inputs.at] = same;
     }
-    leave_repeats_whole(f);
 }
 
 /* ---- Which dimensions can be cut ------------------------------------------------------------- */

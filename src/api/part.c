@@ -29,17 +29,58 @@ void tess_parts_free(tess_parts *p)
     free(p);
 }
 
+/* The value of an input scalar, which is an integer. */
+static int64_t scalar_of(const tess_parts *p, const Scalar *s)
+{
+    const int64_t k = tessi_input_number(p->program, s->name);
+    return k >= 0 && p->args->scalar_set[k] ? (int64_t)p->args->scalars[k] : s->value.i;
+}
+
+/* How far the turns of a repeat reach together is known where their number is, which the numbers of this run say. */
+static bool count_turns(tess_parts *p, Failure *f)
+{
+    enum { MOST_STAGES = 1 << 16 };
+    p->graph = p->v->written_out;
+    if (!p->graph->repeats.n)
+        return true;
+    Graph *g = ARENA_NEW(&p->arena, Graph);
+    *g = *p->v->meaning;
+    Repeat *repeats = ARENA_NEW_ARRAY(&p->arena, Repeat, g->repeats.n);
+    memcpy(repeats, g->repeats.at, g->repeats.n * sizeof *repeats);
+    g->repeats.at = repeats;
+    VEC_FOREACH (Repeat, repeat, &g->repeats) {
+        const RepeatCount *n = &repeat->count;
+        if (repeat->until.v || repeat->unless_met)
+            return tessi_failf(
+                f, TESS_ERROR_UNSUPPORTED,
+                "parts cannot be computed apart where a condition of whole images ends "
+                "the loop '%s'",
+                repeat->name);
+        const int64_t x = n->from == COUNT_FROM_SCALAR  ? scalar_of(p, &g->scalars.at[n->ref])
+                          : n->from == COUNT_FROM_PARAM ? p->params[n->ref]
+                                                        : 0;
+        const int64_t turns = tessi_repeat_turns(n, x);
+        if (turns > MOST_STAGES / (int64_t)g->stages.n)
+            return tessi_failf(f, TESS_ERROR_UNSUPPORTED,
+                               "parts cannot be computed apart over %lld turns of the loop '%s'",
+                               (long long)turns, repeat->name);
+        repeat->count = (RepeatCount){ .from = COUNT_FROM_NOTHING, .add = turns, .by = 1 };
+    }
+    p->graph = tessi_graph_write_out(g, &p->arena);
+    return true;
+}
+
 static bool make(tess_parts *p)
 {
     Guard guard;
     Failure *f = &p->failure;
     if (!GUARDED(&guard, &p->arena))
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
-    const Graph *g = p->v->written_out;
-    p->params = ARENA_NEW_ARRAY(&p->arena, int64_t, g->params.n + 1);
-    if (!tessi_bind_sizes(p->program, p->v, p->args, &p->arena, p->params, f)
+    p->params = ARENA_NEW_ARRAY(&p->arena, int64_t, p->v->written_out->params.n + 1);
+    if (!tessi_bind_sizes(p->program, p->v, p->args, &p->arena, p->params, f) || !count_turns(p, f)
         || !tessi_parts_find(p, f))
         return false;
+    const Graph *g = p->graph;
     p->results = ARENA_NEW_ARRAY(&p->arena, DLTensor, g->outputs.n + g->stages.n);
     const size_t n = ((size_t)g->outputs.n + g->stages.n) * (MAX_DIMS + 1);
     p->places = (int64_t(*)[MAX_DIMS + 1]) ARENA_NEW_ARRAY(&p->arena, int64_t, n);
@@ -265,7 +306,7 @@ static bool bind_given_image(tess_parts *p, RunPass *pass, const PartGiven *it, 
 {
     const PartNumber *number = tessi_parts_number(p, it->stage);
     int64_t n = it->kind == GIVEN_COUNTS ? number->n_counts : 1;
-    const ScalarType t = tessi_stage(p->v->written_out, it->stage)->type;
+    const ScalarType t = tessi_stage(p->graph, it->stage)->type;
     DLTensor tensor = { .ndim = 1, .shape = &n, .device = { kDLCPU, 0 } };
     tensor.dtype = tessi_dl_type(t);
     *one = number->total.i;
@@ -278,12 +319,12 @@ static double given_scalar(const tess_parts *p, const RunPass *pass, const PartG
 {
     int64_t n = 0;
     if (it->kind == GIVEN_NUMBER) {
-        const Stage *s = tessi_stage(p->v->written_out, it->stage);
+        const Stage *s = tessi_stage(p->graph, it->stage);
         const Value v = tessi_parts_number(p, it->stage)->total;
         return tessi_is_real(s->type) ? v.f : (double)v.i;
     }
     if (it->kind == GIVEN_SIZE) {
-        tessi_size_eval(p->v->written_out, it->size, p->params, &n);
+        tessi_size_eval(p->graph, it->size, p->params, &n);
         return (double)n;
     }
     const int64_t whole = p->params[pass->part.param[it->dim]];
@@ -294,7 +335,7 @@ static double given_scalar(const tess_parts *p, const RunPass *pass, const PartG
 
 static bool bind_numbers(tess_parts *p, RunPass *pass, const tess_part *part, int64_t *wide)
 {
-    const Graph *g = p->v->written_out;
+    const Graph *g = p->graph;
     tess_args *a = pass->args;
     VEC_FOREACH (const PartGiven, it, &pass->part.given) {
         const bool ok =

@@ -30,9 +30,10 @@ typedef struct RunPass {
 
 struct tess_parts {
     tess_program *program;
-    Variant *v;      /* held */
-    tess_args *args; /* numbers, and shapes of whole images */
-    int device;      /* that parts run on; -1: as the program's options say */
+    Variant *v;         /* held */
+    const Graph *graph; /* of the whole, the turns of repeats one behind the other */
+    tess_args *args;    /* numbers, and shapes of whole images */
+    int device;         /* that parts run on; -1: as the program's options say */
     Arena arena;
     int64_t *params;
     VEC(RunPass) passes;

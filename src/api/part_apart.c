@@ -33,7 +33,7 @@ static Value value_of(const Stage *s, ScalarType source, int64_t word)
 
 static bool is_counts(const tess_parts *p, const PartNumber *number)
 {
-    return tessi_stage(p->v->written_out, number->stage)->kind == STAGE_HISTOGRAM;
+    return tessi_stage(p->graph, number->stage)->kind == STAGE_HISTOGRAM;
 }
 
 static void add_counts(const tess_parts *p, PartNumber *number, const DLTensor *rows, RtBytes *to)
@@ -47,7 +47,7 @@ static void add_counts(const tess_parts *p, PartNumber *number, const DLTensor *
 
 bool tessi_part_reduce_apart(const tess_parts *p, RunPass *pass, int64_t begin, int64_t end)
 {
-    const Graph *g = p->v->written_out;
+    const Graph *g = p->graph;
     RtBytes *to = &pass->apart;
     add_word(to, begin);
     add_word(to, end);
@@ -135,7 +135,7 @@ static int by_rows(const void *a, const void *b)
 
 static void take_block(tess_parts *p, RunPass *pass, const Block *b)
 {
-    const Graph *g = p->v->written_out;
+    const Graph *g = p->graph;
     const char *at = b->at;
     VEC_FOREACH (PartNumber, number, &pass->numbers) {
         const Stage *s = tessi_stage(g, number->stage);

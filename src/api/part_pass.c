@@ -50,7 +50,7 @@ typedef VEC(Image) Images;
 static void find_numbers(tess_parts *p, const uint32_t *depths, uint32_t depth, RunPass *pass,
                          Images *outputs)
 {
-    const Graph *g = p->v->written_out;
+    const Graph *g = p->graph;
     GRAPH_FOREACH_STAGE (g, id) {
         const Stage *s = tessi_stage(g, id);
         if (!tessi_stage_is_number(s) || depths[id.v] != depth)
@@ -101,8 +101,8 @@ static bool add_pass(tess_parts *p, RunPass *pass, const Image *outputs, uint32_
 {
     bool sums = false;
     VEC_FOREACH (const PartNumber, number, &pass->numbers)
-        sums = sums || tessi_stage(p->v->written_out, number->stage)->kind == STAGE_REDUCE;
-    tessi_part_pass(p->v->written_out, &p->arena, p->params, outputs, n, sums, &pass->part);
+        sums = sums || tessi_stage(p->graph, number->stage)->kind == STAGE_REDUCE;
+    tessi_part_pass(p->graph, &p->arena, p->params, outputs, n, sums, &pass->part);
     const bool ok = compile(p, pass, pass->numbers.n == 0, f);
     VEC_PUSH(&p->arena, &p->passes, *pass); /* which frees it, also when it failed */
     return ok;
@@ -110,12 +110,7 @@ static bool add_pass(tess_parts *p, RunPass *pass, const Image *outputs, uint32_
 
 bool tessi_parts_find(tess_parts *p, Failure *f)
 {
-    const Graph *g = p->v->written_out;
-    const Repeat *r = g->repeats.n ? &g->repeats.at[0] : NULL;
-    if (r)
-        return tessi_failf(f, TESS_ERROR_UNSUPPORTED, "parts cannot be computed apart where %s",
-                           r->until.v ? "a condition of whole images ends a loop"
-                                      : "the run says how many turns a loop has");
+    const Graph *g = p->graph;
     const uint32_t *depths = find_depths(g, &p->arena);
     uint32_t deepest = 0;
     GRAPH_FOREACH_STAGE (g, id)

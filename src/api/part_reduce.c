@@ -132,7 +132,7 @@ int64_t tessi_part_rows(const DLTensor *rows)
 
 Value tessi_part_row(const tess_parts *p, const PartNumber *number, const DLTensor *rows, int64_t k)
 {
-    const Graph *g = p->v->written_out;
+    const Graph *g = p->graph;
     const Stage *s = tessi_stage(g, number->stage), *source = tessi_stage(g, number->source);
     StageImage image = image_of(source, rows);
     const int last = image.n_dims - 1;
@@ -149,7 +149,7 @@ Value tessi_part_row(const tess_parts *p, const PartNumber *number, const DLTens
 
 Value tessi_part_add_row(const tess_parts *p, const PartNumber *number, Value total, Value row)
 {
-    const Graph *g = p->v->written_out;
+    const Graph *g = p->graph;
     const Stage *s = tessi_stage(g, number->stage), *source = tessi_stage(g, number->source);
     return tessi_accumulate(s->reduction, tessi_accumulator_type(s->reduction, source->type), total,
                             row);
@@ -173,7 +173,7 @@ static bool reduce_rows(const Stage *s, const StageImage *source, Value *total)
 
 void tessi_part_reduce(const tess_parts *p, PartNumber *number, const DLTensor *rows)
 {
-    const Graph *g = p->v->written_out;
+    const Graph *g = p->graph;
     const Stage *s = tessi_stage(g, number->stage);
     const StageImage image = image_of(tessi_stage(g, number->source), rows);
     for (int d = 0; d < image.n_dims; d++)
@@ -191,7 +191,7 @@ void tessi_part_reduce(const tess_parts *p, PartNumber *number, const DLTensor *
 
 bool tessi_part_reduce_start(tess_parts *p, RunPass *pass, Failure *f)
 {
-    const Graph *g = p->v->written_out;
+    const Graph *g = p->graph;
     VEC_FOREACH (PartNumber, number, &pass->numbers) {
         const Stage *s = tessi_stage(g, number->stage);
         number->total = (Value){ 0 };
@@ -210,7 +210,7 @@ bool tessi_part_reduce_start(tess_parts *p, RunPass *pass, Failure *f)
 
 void tessi_part_reduce_end(const tess_parts *p, RunPass *pass)
 {
-    const Graph *g = p->v->written_out;
+    const Graph *g = p->graph;
     VEC_FOREACH (PartNumber, number, &pass->numbers) {
         const Stage *s = tessi_stage(g, number->stage);
         const Stage *source = tessi_stage(g, number->source);
