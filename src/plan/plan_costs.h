@@ -172,8 +172,10 @@ typedef struct KernelCost {
     bool windows; /* some are written out */
     /* elements of less than 4 bytes, which need registers of their own when they are used */
     bool narrow;
-    bool long_code;    /* does not stay in the cache of instructions */
-    int64_t halo[2];   /* how far rows and columns are read beyond the tile */
+    bool long_code;  /* does not stay in the cache of instructions */
+    int64_t halo[2]; /* how far rows and columns are read beyond the tile */
+    int64_t
+        steps[2]; /* from point to point in rows and columns of images: more than 1 of samples */
     int64_t registers; /* of a thread */
     int64_t threads;   /* on a multiprocessor at once */
     bool feasible;

@@ -316,6 +316,15 @@ typedef struct Kernel {
     KernelCost cost;
 } Kernel;
 
+/* Of samples a thread reads more columns than a vector has, or more rows than blocks have elsewhere: vectors of threads
+ * side by side lie apart (levels of a pyramid, H100: 4 x 4 and 2 x 8 take 58 and 54 us, 2 x 4 and 2 x 2 50 and 49). */
+static bool is_wide(const KernelCost *cost, uint32_t vector, uint32_t columns, uint32_t rows)
+{
+    enum { ROWS = 8, LEAST_COLUMNS = 2 };
+    return (cost->steps[1] > 1 && columns * cost->steps[1] > vector && columns > LEAST_COLUMNS)
+           || (cost->steps[0] > 1 && rows * cost->steps[0] > ROWS);
+}
+
 /* The best register tile of the group, where one is better than a point a thread, which `best` is. */
 static void try_register_tiles(Chooser *c, const PlanGroup *group, Kernel *best)
 {
@@ -348,6 +357,8 @@ static void try_register_tiles(Chooser *c, const PlanGroup *group, Kernel *best)
             tried.packed = i % 2;
             shape_block(&tried, crossed);
             const KernelCost cost = tessi_plan_kernel_cost(c->f, c->an, c->m, c->p, &tried);
+            if (is_wide(&cost, vector, columns, rows[i / 2]))
+                continue;
             const double better = better_than(c, &cost, columns < vector);
             if (cost.feasible && cost.seconds <= better * best->cost.seconds)
                 *best = (Kernel){ tried, cost };

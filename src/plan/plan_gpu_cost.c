@@ -100,7 +100,7 @@ static int64_t elements_at_once(const Counter *c, StageId id, int64_t columns)
         return 1;
     while (n > 1 && columns * c->f->channels[id.v] % n)
         n /= 2;
-    return n;
+    return n * tessi_type_info(s->type)->bytes < 4 ? 1 : n; /* devices move words */
 }
 
 /* Stages of the kernel that are channels of one image in memory: those read, or those that it stores. */
@@ -356,6 +356,9 @@ static void count_loads(Counter *c, uint32_t i, Sums *sum)
     const double size = tessi_type_info(tessi_stage(c->f->g, id)->type)->bytes;
     double apart;
     c->cost.narrow = c->cost.narrow || size < 4;
+    for (int k = 0; k < 2; k++)
+        c->cost.steps[k] =
+            c->steps[i].of[k] > c->cost.steps[k] ? c->steps[i].of[k] : c->cost.steps[k];
     c->words += words_of(c, size);
     const double together = load_instructions(c, i, &apart);
     const Need *need = &c->needs.at.at[i];
