@@ -5,7 +5,10 @@
 
 #include "plan/plan_base.h"
 
-enum { NOMINAL = 2048 };
+enum {
+    NOMINAL = 2048,
+    NOMINAL_GPU = 4096 /* second caches of GPUs hold smaller images */
+};
 
 double tessi_plan_turns(const PlanFacts *f, StageId id)
 {
@@ -21,14 +24,31 @@ double tessi_plan_turns(const PlanFacts *f, StageId id)
            / (double)every;
 }
 
+/* Numbers of turns that come with the run are supposed to be many, and such that none is left over: what is left over
+ * costs little then. */
+static void suppose_turns(Graph *g)
+{
+    enum { MANY = 240 };
+    VEC_FOREACH (const Repeat, r, &g->repeats) {
+        if (r->count.from != COUNT_FROM_SCALAR)
+            continue;
+        Scalar *s = &g->scalars.at[r->count.ref];
+        s->has_default = true;
+        s->value = tessi_value_int(r->count.sign * (MANY - r->count.add));
+    }
+}
+
 static double seconds_of(Arena *a, const Graph *g, const Machine *m, const uint32_t *time)
 {
     Arena *scratch = tessi_scratch_open(a);
-    const Graph *blocked = tessi_graph_block_time(g, scratch, time);
+    Graph *blocked = tessi_graph_block_time(g, scratch, time);
+    const bool gpu = tessi_machine_is_gpu(m);
+    if (gpu)
+        suppose_turns(blocked);
     const Analysis *an = tessi_analyse(blocked, scratch);
     int64_t *params = ARENA_NEW_ARRAY(scratch, int64_t, blocked->params.n + 1);
     for (uint32_t k = 0; k < blocked->params.n; k++)
-        params[k] = NOMINAL;
+        params[k] = gpu ? NOMINAL_GPU : NOMINAL;
     const Plan *p = tessi_plan_choose(scratch, blocked, an, m);
     const double seconds = tessi_plan_estimate(p, blocked, an, m, params).seconds;
     tessi_scratch_close(scratch);

@@ -151,6 +151,15 @@ static void put_in_place(const Turns *c, const Plan *with, const PlanGroup *made
     p->groups.n = n;
 }
 
+/* A kernel of warps with a frame is three kernels: in its place no gain is wanted. */
+static double gain_wanted(const Turns *c, uint32_t groups)
+{
+    bool warps = groups == 1;
+    VEC_FOREACH (const PlanGroup, group, &c->p->groups)
+        warps = warps && (!is_of(c, group) || tessi_plan_kernel(group) == KERNEL_WARP);
+    return warps ? 1 : c->m->small_gain;
+}
+
 /* Has the repeat computed by one kernel where that is expected to be faster. */
 static void choose(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p,
                    uint32_t repeat)
@@ -165,7 +174,7 @@ static void choose(const PlanFacts *f, const Analysis *an, const Machine *m, Pla
     if (!groups || stages < 2 || !gather(&c, &plan, &made))
         return;
     const KernelCost cost = best_kernel(&c, &plan, &made);
-    if (!cost.feasible || cost.seconds >= m->small_gain * apart)
+    if (!cost.feasible || cost.seconds > gain_wanted(&c, groups) * apart)
         return;
     made.resident = (uint8_t)(cost.threads / PLAN_WARP);
     tessi_level_set_march_blocks(&made.levels, (uint32_t)(made.resident * m->cores));

@@ -4,6 +4,8 @@
 #include "plan/needs.h"
 #include "plan/plan_costs.h"
 
+enum { SCHEDULERS = 4 }; /* of a multiprocessor */
+
 /* Elements of the rows that a thread keeps, those of the next step, and those of the step in the widest stage and
  * what it is made of. */
 static int64_t registers_of(const Machine *m, const PlanWarp *w, const PlanGroup *group,
@@ -36,15 +38,13 @@ static int64_t registers_with_edges(const Machine *m, const PlanWarp *w, const P
         kept += h->is_image && tessi_level_march(&group->levels).ahead ? rows * columns : 0;
         widest = rows * (columns + beside) > widest ? rows * (columns + beside) : widest;
     }
-    const double n =
-        m->warp_edge_base + words * (m->warp_edge_live * (double)kept + (double)widest);
+    const double n = m->warp_edge_base + words * m->warp_edge_live * (double)(kept + widest);
     return ((int64_t)n + 7) / 8 * 8;
 }
 
 /* Warps that fit a multiprocessor, as many for each of its four schedulers: the one with most is the last to finish. */
 static int64_t warps_of(const Machine *m, int64_t registers)
 {
-    enum { SCHEDULERS = 4 };
     const int64_t warps = m->registers / (PLAN_WARP * registers) / SCHEDULERS * SCHEDULERS;
     const int64_t enough = (int64_t)m->warp_enough;
     return warps < enough ? warps : enough;
@@ -126,7 +126,7 @@ KernelCost tessi_plan_warp_cost(const PlanFacts *f, const Analysis *an, const Ma
                                 const Plan *p, const PlanGroup *group)
 {
     enum { SIDE = 8192 };
-    const double power = m->warp_power;
+    const double power = tessi_plan_warp_has_edges(group) ? m->warp_edge_power : m->warp_power;
     KernelCost cost = { .registers = 1 };
     PlanWarp w;
     if (tessi_plan_warp(f, p, group, &w))
@@ -155,6 +155,8 @@ KernelCost tessi_plan_warp_cost(const PlanFacts *f, const Analysis *an, const Ma
     cost.once = step.once;
     cost.dram_seconds = m->warp_marching * step.bytes / (m->memory_gbs * 1e9);
     cost.issue_seconds = cost.instructions / (m->issue_share * slots);
+    if (edges && (double)warps < SCHEDULERS * m->warp_edge_enough)
+        cost.issue_seconds *= m->warp_edge_few;
     cost.cache_seconds = m->warp_shuffle * step.shuffles / results * again / slots
                          + apart_seconds(f, m, group, &w, columns);
     cost.seconds = pow(pow(cost.dram_seconds, power) + pow(cost.issue_seconds, power)
