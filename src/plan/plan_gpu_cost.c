@@ -542,6 +542,13 @@ double tessi_plan_split_gain(const Machine *m, const PlanGroup *group, const Ker
            / tessi_gpu_overlapped(m, cost->dram_seconds, tessi_gpu_issue_seconds(m, asked), cache);
 }
 
+/* Threads of reductions and histograms take many points, one after the other. */
+static bool takes_many(const Counter *c, StageId id)
+{
+    const StageKind kind = tessi_stage(c->f->g, id)->kind;
+    return kind == STAGE_REDUCE || kind == STAGE_HISTOGRAM;
+}
+
 /* What computing the stages together comes to, for columns x rows points of a thread; by the thread. */
 static void count_stages(Counter *c, const StageId *stage, uint32_t n)
 {
@@ -571,7 +578,8 @@ static void count_stages(Counter *c, const StageId *stage, uint32_t n)
         c->given = c->given || c->uniform[i];
     tessi_scratch_close(a);
     c->cost.plain_instructions = c->cost.instructions - c->cost.loads;
-    c->cost.instructions += c->m->base_instructions;
+    if (!takes_many(c, stage[0]))
+        c->cost.instructions += c->m->base_instructions;
 }
 
 /* The memory waits when too little is on its way. */
@@ -662,7 +670,8 @@ KernelCost tessi_plan_kernel_cost(const PlanFacts *f, const Analysis *an, const 
         cost->issue_seconds *= m->long_code_time;
     const int64_t most = tessi_gpu_registers_for_threads(m, cost);
     cost->threads = m->registers / most < m->threads ? m->registers / most : m->threads;
-    wait_for_memory(m, cost, points);
+    const bool many = takes_many(&c, group->members.at[0]);
+    wait_for_memory(m, cost, many ? m->many_ahead : points);
     cost->cache_seconds /= points;
     cost->rule_cache_seconds /= points;
     const double memory = tessi_gpu_overlapped(m, cost->dram_seconds, halo_seconds(&c), 0);
