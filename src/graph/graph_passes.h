@@ -34,6 +34,9 @@ void tessi_repeats_copy(Rewrite *r, const uint32_t *number);
 /* Replaces each body by what `r` makes of it. */
 void tessi_rewrite_bodies(Graph *g, Rewrite *r);
 
+/* A copy in which small images that are read across are turned first. */
+Graph *tessi_graph_copy_turned(const Graph *g, Arena *a);
+
 enum { UNROLL_TAPS = 32, LINE_TAPS = 20, UNROLL_NODES = 2048, TABLE_ELEMENTS = 4096 };
 /* A sum of reals along a line, of more points than are worth writing out: as a loop the sums of several rows stay in
  * registers. */

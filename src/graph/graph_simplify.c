@@ -12,7 +12,7 @@ static Graph *simplify(const Graph *g, Arena *a, FpMode fp, MaskChoice choice)
     tessi_pass_rounding(work, fp);
     work->fp = fp;
     work->masks_written = choice.as_written;
-    Graph *done = tessi_graph_copy_live(work, a);
+    Graph *done = tessi_graph_copy_turned(work, a);
     tessi_scratch_close(scratch);
     return done;
 }

@@ -166,6 +166,20 @@ static Weighed weigh(Chooser *c, StageId id)
     return x;
 }
 
+/* It is nothing but a small image with two dimensions changed over. */
+static bool is_turned(const Chooser *c, const Stage *s)
+{
+    const Expr *body = tessi_expr(c->f->g, s->pieces.at[0].body);
+    if (body->kind != EXPR_LOAD || s->n_dims < 2)
+        return false;
+    int64_t size;
+    for (uint8_t d = 0; d < s->n_dims; d++)
+        if (!tessi_size_is_const(c->f->g, s->size[d], &size))
+            return false;
+    const AccessDim *last = &tessi_access(c->f->g, body->access)->dim[s->n_dims - 1];
+    return !last->absolute && last->src >= 0 && last->src != s->n_dims - 1;
+}
+
 /* Why the stage has to be in memory, whatever it costs; NULL: it need not. */
 static const char *must_be_stored(const Chooser *c, StageId id, const Weighed *x)
 {
@@ -180,6 +194,8 @@ static const char *must_be_stored(const Chooser *c, StageId id, const Weighed *x
         return "read at computed places";
     if (c->for_reduction[id.v] && !c->f->pointwise[id.v])
         return "reductions read their source from memory unless it is point-wise";
+    if (is_turned(c, s))
+        return "turned, so that its readers find neighbours side by side";
     if (c->f->has_window[id.v])
         return "has a window loop, which runs over strips of points of its own stage";
     if (!x->small)
