@@ -68,7 +68,5 @@ ExprId tessi_taps_in_parts(Masks *m, const Domain *at, const Taps *t);
 ExprId tessi_taps_in_runs(Masks *m, const Domain *at, const Taps *t);
 /* All points that are used have one weight, and there are some. */
 bool tessi_taps_equal_weights(const Taps *t, Value *weight);
-/* What storing partial results costs, in taps. */
-uint32_t tessi_taps_stage_cost(const Taps *t);
 
 #endif

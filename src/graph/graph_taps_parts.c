@@ -26,9 +26,9 @@ static uint32_t reads_of(const Parts *p, uint32_t n, uint32_t part)
     return p->overlap ? (n + part - 1) / part : n / part + n % part;
 }
 
-/* As measured: a vector of narrow elements takes many taps at once, and sums of reals, which go along a row or down
- * the rows in registers, are taken in parts from some 25 points on. */
-uint32_t tessi_taps_stage_cost(const Taps *t)
+/* What storing partial results costs, in taps, as measured: a vector of narrow elements takes many taps at once, and
+ * sums of reals, which go along a row or down the rows in registers, are taken in parts from some 25 points on. */
+static uint32_t stage_taps(const Taps *t)
 {
     const uint32_t bytes = tessi_type_info(t->type)->bytes;
     const bool is_sum = t->reduction == REDUCE_SUM && tessi_is_real(t->type);
@@ -38,7 +38,7 @@ uint32_t tessi_taps_stage_cost(const Taps *t)
 static void choose(Parts *p)
 {
     Arena *a = p->m->to->arena;
-    uint32_t stage = tessi_taps_stage_cost(p->t);
+    uint32_t stage = stage_taps(p->t);
     p->cost = ARENA_NEW_ARRAY(a, uint32_t, p->n + 1);
     p->part = ARENA_NEW_ARRAY(a, uint32_t, p->n + 1);
     for (uint32_t n = 1; n <= p->n; n++) {
