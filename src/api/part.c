@@ -85,6 +85,7 @@ static bool make(tess_parts *p)
     const size_t n = ((size_t)g->outputs.n + g->stages.n) * (MAX_DIMS + 1);
     p->places = (int64_t(*)[MAX_DIMS + 1]) ARENA_NEW_ARRAY(&p->arena, int64_t, n);
     p->shapes = (int64_t(*)[MAX_DIMS + 1]) ARENA_NEW_ARRAY(&p->arena, int64_t, n);
+    p->strides = (int64_t(*)[MAX_DIMS + 1]) ARENA_NEW_ARRAY(&p->arena, int64_t, n);
     return true;
 }
 
@@ -509,6 +510,46 @@ static bool add_to_numbers(tess_parts *p, RunPass *pass, const tess_part *part)
     return true;
 }
 
+/* The rows of an image itself, where a number is taken of one that is given: nothing has to be computed. */
+static bool take_input(tess_parts *p, const RunPass *pass, const tess_part *part, uint32_t o,
+                       const DLTensor *const *images)
+{
+    const Stage *s = tessi_stage(p->graph, stage_of_output(pass, o));
+    if (s->kind != STAGE_INPUT || p->graph->inputs.at[s->image].channels.n != 1)
+        return false;
+    const int64_t k = tessi_input_number(p->program, p->graph->inputs.at[s->image].name);
+    const DLTensor *t = k >= 0 ? images[k] : NULL;
+    ScalarType type;
+    if (!t || t->device.device_type != kDLCPU || t->ndim != s->n_dims || t->ndim < 1
+        || !tessi_scalar_type(t->dtype, &type) || type != s->type)
+        return false;
+    const bool cut = pass->part.parted[s->image];
+    int64_t stride = 1, skip = 0;
+    for (int d = t->ndim - 1; d >= 0; d--) {
+        const int64_t due = cut ? part->to[d] - part->from[d] : p->args->inputs[k].shape[d];
+        if (t->shape[d] != due || (cut && pass->part.periodic[d]))
+            return false;
+        p->strides[o][d] = t->strides ? t->strides[d] : stride;
+        p->shapes[o][d] = cut ? part->end[d] - part->begin[d] : due;
+        skip += cut ? (part->begin[d] - part->from[d]) * p->strides[o][d] : 0;
+        stride *= due;
+    }
+    p->results[o] = *t;
+    p->results[o].shape = p->shapes[o];
+    p->results[o].strides = p->strides[o];
+    p->results[o].byte_offset += (uint64_t)skip * (t->dtype.bits / 8u);
+    return p->strides[o][t->ndim - 1] == 1; /* rows lie in one piece */
+}
+
+static bool take_inputs(tess_parts *p, const RunPass *pass, const tess_part *part,
+                        const DLTensor *const *images)
+{
+    bool ok = pass->numbers.n > 0;
+    for (uint32_t o = 0; ok && o < pass->program->outputs.n; o++)
+        ok = take_input(p, pass, part, o, images);
+    return ok;
+}
+
 static bool run_part(tess_parts *p, RunPass *pass, const tess_part *part,
                      const DLTensor *const *images)
 {
@@ -545,7 +586,9 @@ tess_status tess_run_part(tess_parts *p, const tess_part *part, const DLTensor *
     if (tess_part_needs(p, &needs) != TESS_OK)
         return (tess_status)p->failure.status;
     const Rounding callers = tessi_round_to_nearest();
-    const bool ok = plan_pass(pass, &p->failure) && run_part(p, pass, &needs, images);
+    const bool ok = take_inputs(p, pass, &needs, images)
+                        ? add_to_numbers(p, pass, &needs)
+                        : plan_pass(pass, &p->failure) && run_part(p, pass, &needs, images);
     tessi_round_as(callers);
     return ok ? TESS_OK : (tess_status)p->failure.status;
 }

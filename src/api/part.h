@@ -39,7 +39,7 @@ struct tess_parts {
     VEC(RunPass) passes;
     DLTensor *results;               /* of the last part, by output of its pass: what it decides */
     int64_t (*places)[MAX_DIMS + 1]; /* of its first point in the whole */
-    int64_t (*shapes)[MAX_DIMS + 1];
+    int64_t (*shapes)[MAX_DIMS + 1], (*strides)[MAX_DIMS + 1];
     Failure failure;
 };
 
