@@ -46,6 +46,7 @@ typedef struct FamilyMember {
     MemberNumber number;
     Span span;
     Operand operand;
+    bool stands_in; /* for one of another number, in a loop that is gone through a few times only */
 } FamilyMember;
 
 typedef enum SymKind { SYM_OPERAND, SYM_ARG, SYM_LOCAL, SYM_WINVAR, SYM_FAMILY, SYM_PARAM } SymKind;
@@ -341,6 +342,10 @@ bool tessi_turn_as_value(Checker *c, const Sym *sym, Span span);
  * be a repeat: the first turn reads what all others do. */
 void tessi_carry_numbers(Checker *c, const AstStmts *body);
 void tessi_carry_number(Checker *c, const Sym *family, FamilyMember *m);
+/* A loop with a condition and many turns, of which the last few are gone through: *lo is where these begin, and what
+ * they find of before the loop has the numbers that they look for. Forgotten when the loop is done. */
+bool tessi_shorten_loop(Checker *c, const AstStmt *s, int64_t *lo, int64_t hi, GraphLoop *loop);
+void tessi_forget_stand_ins(Checker *c, const AstStmts *body);
 /* The value is member k that the first turn of a loop makes: notes which members stand for it before that. */
 void tessi_note_before(Checker *c, Sym *family, MemberNumber k, TValue *v);
 /* The condition of a loop, at the end of a turn. */

@@ -114,7 +114,7 @@ static void define_member(Checker *c, Name target, MemberNumber k, Operand o)
                         "the first member of '%s' is defined here", target.text);
         o = tessi_operand_error(target.span);
     }
-    FamilyMember member = { k, target.span, o };
+    FamilyMember member = { .number = k, .span = target.span, .operand = o };
     VEC_PUSH(c->a, &sym->members, member);
     sym->loop = c->loop;
     sym->turns = c->turn + 1;
@@ -206,13 +206,23 @@ static void loop(Checker *c, const AstStmt *s)
     GraphLoop known = { .span = s->span };
     if (!bounds(c, s, &lo, &hi, &known))
         return;
-    if (!tessi_sub_i64(lo <= hi ? hi : lo, lo <= hi ? lo : hi, &n) || n >= CHECK_MAX_ITERATIONS) {
+    if (!tessi_sub_i64(lo <= hi ? hi : lo, lo <= hi ? lo : hi, &n)
+        || n >= (s->until ? INT32_MAX : CHECK_MAX_ITERATIONS)) {
         tessi_check_limit(c, s->span, "turns of a loop", CHECK_MAX_ITERATIONS);
         return;
     }
-    known.every = n ? tessi_check_every(c, s) : 0; /* one turn ends in any case */
+    known.every = tessi_check_every(c, s);
+    if (!known.of_run
+        && known.every > n) /* it would be asked after the last turn alone, or never */
+        known.every = 0;
     if (known.of_run || known.every)
         tessi_carry_numbers(c, &s->body);
+    const bool is_short = tessi_shorten_loop(c, s, &lo, hi, &known);
+    n = lo <= hi ? hi - lo : lo - hi;
+    if (n >= CHECK_MAX_ITERATIONS) {
+        tessi_check_limit(c, s->span, "turns of a loop", CHECK_MAX_ITERATIONS);
+        return;
+    }
     const Context saved = c->at;
     const uint32_t around = c->loop, turn_around = c->turn;
     const int64_t step_around = c->loop_step;
@@ -235,6 +245,8 @@ static void loop(Checker *c, const AstStmt *s)
         if (known.every)
             tessi_check_until(c, s);
     }
+    if (is_short)
+        tessi_forget_stand_ins(c, &s->body);
     c->at = saved;
     c->loop = around;
     c->loop_step = step_around;

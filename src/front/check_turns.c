@@ -67,11 +67,32 @@ bool tessi_turns_of_run(Checker *c, const AstStmt *s, int64_t lo, RepeatCount *c
 
 /* ---- Numbers that go from turn to turn -------------------------------------------------------- */
 
-static void carry_numbers_of(Checker *c, const char *name)
+/* Calls `visit` for each family that is there and that the body assigns. */
+typedef void FamilyVisit(Checker *c, Sym *family, const void *user);
+static void visit_family(Checker *c, const char *name, FamilyVisit *visit, const void *user)
 {
     Sym *family = tessi_scope_find_here(c->at.body, name);
-    if (!family || family->kind != SYM_FAMILY)
-        return;
+    if (family && family->kind == SYM_FAMILY)
+        visit(c, family, user);
+}
+
+static void visit_families(Checker *c, const AstStmts *body, FamilyVisit *visit, const void *user)
+{
+    VEC_FOREACH (AstStmt *const, it, body) {
+        const AstStmt *s = *it;
+        if (s->kind == AST_FOR)
+            visit_families(c, &s->body, visit, user);
+        else if (s->family)
+            visit_family(c, s->name.text, visit, user);
+        VEC_FOREACH (const AstTarget, t, &s->more)
+            if (t->family)
+                visit_family(c, t->name.text, visit, user);
+    }
+}
+
+static void carry_numbers(Checker *c, Sym *family, const void *user)
+{
+    (void)user;
     VEC_FOREACH (FamilyMember, m, &family->members) {
         if (m->operand.kind == OPERAND_SCALAR)
             tessi_carry_number(c, family, m);
@@ -82,16 +103,60 @@ static void carry_numbers_of(Checker *c, const char *name)
 
 void tessi_carry_numbers(Checker *c, const AstStmts *body)
 {
-    VEC_FOREACH (AstStmt *const, it, body) {
-        const AstStmt *s = *it;
-        if (s->kind == AST_FOR)
-            tessi_carry_numbers(c, &s->body);
-        else if (s->family)
-            carry_numbers_of(c, s->name.text);
-        VEC_FOREACH (const AstTarget, t, &s->more)
-            if (t->family)
-                carry_numbers_of(c, t->name.text);
+    visit_families(c, body, carry_numbers, NULL);
+}
+
+/* ---- Loops of many turns --------------------------------------------------------------------- */
+
+typedef struct Shift {
+    int64_t lo, by; /* the first turn, and how much later it is gone through */
+} Shift;
+
+static void stand_in(Checker *c, Sym *family, const void *user)
+{
+    enum { MOST_BEFORE = 8 };
+    const Shift *shift = user;
+    const uint32_t n = family->members.n;
+    for (uint32_t i = 0; i < n; i++) {
+        FamilyMember m = family->members.at[i];
+        const int64_t away = m.number.at[0] - shift->lo;
+        if (m.stands_in || m.number.n != 1 || away >= MOST_BEFORE || away <= -MOST_BEFORE - 1)
+            continue;
+        m.number.at[0] += shift->by;
+        m.stands_in = true;
+        VEC_PUSH(c->a, &family->members, m);
     }
+}
+
+bool tessi_shorten_loop(Checker *c, const AstStmt *s, int64_t *lo, int64_t hi, GraphLoop *loop)
+{
+    enum { MANY_TURNS = 64 };
+    const int64_t turns = (*lo <= hi ? hi - *lo : *lo - hi) + 1;
+    if (loop->of_run || !loop->every || turns < MANY_TURNS)
+        return false;
+    const int64_t few = STAND_IN_TURNS + (c->o ? c->o->stand_in : 0);
+    const int64_t first = *lo <= hi ? hi - few + 1 : hi + few - 1;
+    const Shift shift = { *lo, first - *lo };
+    visit_families(c, &s->body, stand_in, &shift);
+    loop->of_run = true;
+    loop->count = (RepeatCount){ .add = turns, .by = 1 };
+    *lo = first;
+    return true;
+}
+
+static void forget(Checker *c, Sym *family, const void *user)
+{
+    (void)c, (void)user;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < family->members.n; i++)
+        if (!family->members.at[i].stands_in)
+            family->members.at[n++] = family->members.at[i];
+    family->members.n = n;
+}
+
+void tessi_forget_stand_ins(Checker *c, const AstStmts *body)
+{
+    visit_families(c, body, forget, NULL);
 }
 
 /* ---- Conditions ------------------------------------------------------------------------------ */
@@ -111,6 +176,18 @@ int64_t tessi_check_every(Checker *c, const AstStmt *s)
     return 0;
 }
 
+/* Of pixels: it holds when it does for each field. */
+static TExpr *in_all_fields(Checker *c, TExpr *e)
+{
+    TExpr *all = NULL;
+    for (uint32_t k = 0; k < e->type.st->n; k++) {
+        const Name name = { e->type.st->field[k].name, e->span };
+        TExpr *field = tessi_check_condition(c, tessi_check_field(c, e, name, e->span));
+        all = all ? tessi_check_binary(c, e->span, AST_OP_LAND, all, field) : field;
+    }
+    return all;
+}
+
 void tessi_check_until(Checker *c, const AstStmt *s)
 {
     const Operand o = tessi_check_vector(c, s->until);
@@ -124,6 +201,8 @@ void tessi_check_until(Checker *c, const AstStmt *s)
         return;
     }
     TExpr *e = tessi_check_operand_expr(c, o, s->until->span);
+    if (e->type.kind == TT_STRUCT)
+        e = in_all_fields(c, tessi_check_concrete(c, e));
     e = tessi_check_concrete(c, tessi_check_condition(c, e));
     if (tessi_tt_is_error(e->type))
         return;

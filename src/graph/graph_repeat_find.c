@@ -230,7 +230,8 @@ static bool read_from_behind(Finder *f, StageId producer)
         return true;
     const uint32_t back = f->n_turns - s->turn;
     uint32_t *lag = &f->lag[f->place[producer.v]];
-    if (back > 1 && back > *lag)
+    const bool has_to = tessi_loop_has_to_repeat(&f->g->loops.at[f->loop - 1]);
+    if (back > (has_to ? MAX_LAG : 1) && back > *lag)
         return not_equal(f, "a member from the middle of it is used behind it");
     *lag = back > *lag ? back : *lag;
     return true;

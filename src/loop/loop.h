@@ -195,17 +195,15 @@ typedef struct LRepeat {
     LExprId turns; /* INDEX, over constants, parameters and input scalars; never negative */
     /* likewise: turns of repeats behind it that go on with its images, and count as left; none: 0 */
     LExprId behind;
-    uint32_t n_versions;
+    uint32_t n_versions, every;
     LBufferId until; /* TEMP, of type BOOL, without dimensions; none: all turns are done */
-    uint32_t every;
     bool unless_met; /* there are no turns when the condition of the repeat before this one held */
     /* Number from 1 of the loop with a condition that it is of, `by` turns of which are one of these; 0: of none. */
     uint32_t loop, by;
 } LRepeat;
 typedef enum LWhen { LWHEN_TURN, LWHEN_ONCE, LWHEN_TEST, LWHEN_MET } LWhen;
 typedef struct LPlace {
-    uint32_t repeat; /* number of the repeat, from 1; 0: in none, executed once */
-    uint32_t version;
+    uint32_t repeat, version; /* repeat: its number, from 1; 0: in none, executed once */
     LWhen when;
 } LPlace;
 typedef struct LFunction {

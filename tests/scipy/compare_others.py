@@ -79,7 +79,7 @@ def scikit_image():
     yield "total_variation(X, 20, 30)", "denoise_tv_chambolle", r.denoise_tv_chambolle(X, 20, 0, 31)
     yield "richardson_lucy(X:constant, psf, 5)", "richardson_lucy", r.richardson_lucy(X, PSF, 5, clip=False)
     yield "white_tophat(B, 2)", "white_tophat", m.white_tophat(B, np.ones((5, 5)))
-    yield "reconstruct(mark, X, 120)", "reconstruction", m.reconstruction(np.minimum(MARK, X), X)
+    yield "reconstruct(mark, X, 100000)", "reconstruction", m.reconstruction(np.minimum(MARK, X), X)
     yield "fast(B, 30)", "corner_fast > 0", 255.0 * (sk.feature.corner_fast(B.astype(float), 9, 30) > 0)
     yield "srgb_to_lab(C)", "rgb2lab", tuple(np.moveaxis(sk.color.rgb2lab(C), 2, 0))
     yield "hue(C)", "rgb2hsv", sk.color.rgb2hsv(C)[..., 0]
