@@ -115,7 +115,7 @@ void tessi_plan_choose_median_kernel(const PlanFacts *f, const Analysis *an, con
 void tessi_plan_median_kernel(const PlanGroup *chosen, PlanGroup *group);
 /* ---- plan_fuse.c */
 /* Turns groups into passes of the groups that read them where that is expected to pay. */
-void tessi_plan_fuse(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p);
+double tessi_plan_fuse(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p);
 
 /* ---- plan_gpu.c: plans of kernels */
 Plan *tessi_plan_choose_gpu(Arena *a, const Graph *g, const Analysis *an, const Machine *m,

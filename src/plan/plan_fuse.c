@@ -346,7 +346,7 @@ static uint32_t last_stage(const PlanGroup *group)
     return last;
 }
 
-void tessi_plan_fuse(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p)
+double tessi_plan_fuse(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p)
 {
     Arena *a = f->arena;
     uint32_t n = f->g->stages.n;
@@ -382,8 +382,13 @@ void tessi_plan_fuse(const PlanFacts *f, const Analysis *an, const Machine *m, P
         try_fuse(&c, h, into - 1);
     }
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < p->groups.n; i++)
-        if (!c.gone[i])
-            p->groups.at[kept++] = p->groups.at[i];
+    double seconds = 0;
+    for (uint32_t i = 0; i < p->groups.n; i++) {
+        if (c.gone[i])
+            continue;
+        seconds += c.seconds[i];
+        p->groups.at[kept++] = p->groups.at[i];
+    }
     p->groups.n = kept;
+    return seconds;
 }

@@ -8,6 +8,8 @@
 enum { MOST_PROGRAM = 1 << 17 };
 /* The same before kernels are chosen: less is inlined. */
 enum { MOST_NODES = 1 << 18, FEW_NODES = 50 };
+/* Stages of a graph whose placements are searched. */
+enum { MOST_SEARCHED = 48 };
 enum {
     TILE = 4
 }; /* columns and rows that a thread is supposed to compute when stages are placed */
@@ -501,9 +503,9 @@ static bool try_turns(Chooser *c, StageId a, StageId b, double *best)
  * stage the other way, alone and in turn with one in memory, and keeps what makes the whole faster. */
 static void improve(Chooser *c)
 {
-    enum { MOST_STAGES = 48, MOST_TRIES = 400 };
+    enum { MOST_TRIES = 400 };
     const Graph *g = c->f->g;
-    const bool search = g->stages.n <= MOST_STAGES;
+    const bool search = g->stages.n <= MOST_SEARCHED;
     double best = complete(c);
     int tries = 0;
     for (bool better = search; better && tries < MOST_TRIES;) {
@@ -527,6 +529,46 @@ static void improve(Chooser *c)
         c->facts->most_points /= 2;
         complete(c);
     }
+}
+
+/* Channels of pixels in between that are computed at each use: passes of one kernel of tiles they would be together,
+ * or not at all, which turning them one by one does not find. */
+static bool turn_channels(Chooser *c)
+{
+    bool any = false;
+    GRAPH_FOREACH_STAGE (c->f->g, a) {
+        bool beside = false;
+        GRAPH_FOREACH_STAGE (c->f->g, b)
+            beside =
+                beside
+                || (a.v != b.v
+                    && tessi_plan_same_pixel(tessi_stage(c->f->g, a), tessi_stage(c->f->g, b)));
+        if (!beside || !is_free(c, a) || c->f->pointwise[a.v]
+            || c->p->stage[a.v].placement != PLACE_INLINE)
+            continue;
+        c->p->stage[a.v] = (PlanStage){ PLACE_MEMORY, "with the other channels of its pixels" };
+        any = true;
+    }
+    return any;
+}
+
+/* Makes passes of groups, and keeps the better of two ways to place channels. */
+static void fuse(Chooser *c, bool search)
+{
+    PlanStage *before = ARENA_NEW_ARRAY(c->f->arena, PlanStage, c->p->n_stages);
+    PlanStage *apart = c->p->stage;
+    for (uint32_t v = 0; v < c->p->n_stages; v++)
+        before[v] = apart[v];
+    const double seconds = tessi_plan_fuse(c->f, c->an, c->m, c->p);
+    const Plan kept = *c->p;
+    c->p->stage = before;
+    if (search && turn_channels(c) && code_fits(c)) {
+        complete(c);
+        if (tessi_plan_fuse(c->f, c->an, c->m, c->p) < seconds)
+            return;
+    }
+    *c->p = kept;
+    c->p->stage = apart;
 }
 
 Plan *tessi_plan_choose_small(Arena *a, const Graph *g, const Analysis *an, const Machine *m)
@@ -558,7 +600,7 @@ Plan *tessi_plan_choose_gpu(Arena *a, const Graph *g, const Analysis *an, const 
         place_all(&c);
     }
     improve(&c);
-    tessi_plan_fuse(f, an, m, c.p);
+    fuse(&c, n <= MOST_SEARCHED);
     if (!few) {
         tessi_plan_choose_warps(f, an, m, c.p);
         tessi_plan_choose_turns(f, an, m, c.p);

@@ -26,6 +26,19 @@ static uint32_t depth_of(const PlanFacts *f, const Plan *p, const PlanGroup *gro
     return depth;
 }
 
+/* They read channels of one image, which threads of a GPU move together. */
+static bool read_pixels(const PlanFacts *f, const Plan *p, StageId a, StageId b)
+{
+    StageList of_a = { 0 }, of_b = { 0 };
+    tessi_plan_stored_reads(f, p, a, &of_a);
+    tessi_plan_stored_reads(f, p, b, &of_b);
+    VEC_FOREACH (const StageId, x, &of_a)
+        VEC_FOREACH (const StageId, y, &of_b)
+            if (f->channels[x->v] > 1 && f->image[x->v] == f->image[y->v])
+                return true;
+    return false;
+}
+
 /* Computing them together is worth while. */
 static bool go_together(const PlanFacts *f, const Plan *p, const PlanPass *pass, StageId id,
                         int64_t most_nodes)
@@ -35,8 +48,8 @@ static bool go_together(const PlanFacts *f, const Plan *p, const PlanPass *pass,
     VEC_FOREACH (const StageId, s, &pass->stages)
         nodes += f->nodes[s->v];
     /* on CPUs channels of a pixel become neighbours in a row where all are computed alike */
-    const bool pixel =
-        !p->gpu && tessi_plan_same_pixel(tessi_stage(f->g, id), tessi_stage(f->g, first));
+    const bool pixel = tessi_plan_same_pixel(tessi_stage(f->g, id), tessi_stage(f->g, first))
+                       && (!p->gpu || read_pixels(f, p, id, first));
     return nodes <= most_nodes && f->has_window[id.v] == f->has_window[first.v]
            && (pixel || tessi_plan_share_reads(f, p, id, first, false));
 }

@@ -15,6 +15,11 @@ static const Plan *plan_for_gpu(Arena *a, const char *text)
     m->memory_gbs = m->memory_stream_gbs = 4170;
     m->simple_per_cycle = m->mul_per_cycle = m->fma_per_cycle = 1;
     m->load_per_cycle = 0.25;
+    m->registers = 65536;
+    m->registers_a_thread = 255;
+    m->shared_bytes = 232448;
+    m->threads = 2048;
+    m->latency_us = 0.4;
     return tessi_plan_choose(a, g, tessi_analyse(g, a), m);
 }
 
@@ -112,11 +117,36 @@ static void channels_share_a_kernel(void **state)
     assert_int_equal(plan_for_gpu(*state, tessi_text_str(&text))->groups.n, 1);
 }
 
+/* Rows, then columns of seven taps on each of three bytes: the rows of all channels are one pass, which reads pixels
+ * whole. */
+static void channels_are_placed_together(void **state)
+{
+    Text text;
+    tessi_text_init(&text, *state);
+    tessi_text_add(&text, "graph t param M, N image X[M, N] { r uint8, g uint8, b uint8 } ");
+    for (int c = 0; c < 3; c++)
+        tessi_text_addf(&text, "stage X.%c[M, N] uint8 = image X channel %d ", "rgb"[c], c);
+    for (int c = 0; c < 6; c++) {
+        const char *from = c < 3 ? "X" : "w", *to = c < 3 ? "w" : "o";
+        tessi_text_addf(&text, "stage %s.%c[M, N] float = 0.5f", to, "rgbrgb"[c]);
+        for (int k = -3; k <= 3; k++)
+            tessi_text_addf(&text, " + 0.%df * cast<float>(%s.%c@[%d,%d]:mirror)", k + 5, from,
+                            "rgbrgb"[c], c < 3 ? 0 : k, c < 3 ? k : 0);
+        tessi_text_add(&text, " ");
+    }
+    tessi_text_add(&text, "output o[M, N] { r float = o.r, g float = o.g, b float = o.b }");
+    const Plan *p = plan_for_gpu(*state, tessi_text_str(&text));
+    assert_int_equal(p->groups.n, 1);
+    assert_int_equal(p->groups.at[0].passes.n, 1);
+    assert_int_equal(p->groups.at[0].passes.at[0].stages.n, 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { GRAPH_TEST(bytes_of_tiles_take_whole_registers),
                                         GRAPH_TEST(channels_are_stored_by_few_columns),
                                         GRAPH_TEST(channels_share_a_kernel),
+                                        GRAPH_TEST(channels_are_placed_together),
                                         GRAPH_TEST(blocks_are_no_wider_than_images),
                                         GRAPH_TEST(tiles_divide_few_columns),
                                         GRAPH_TEST(transpositions_have_square_blocks) };
