@@ -24,15 +24,17 @@ double tessi_plan_turns(const PlanFacts *f, StageId id)
            / (double)every;
 }
 
-/* Numbers of turns that come with the run are supposed to be many, and such that none is left over: what is left over
- * costs little then. */
+/* Numbers of turns that come with the run are supposed to be many, unless their default is few, and such that none is
+ * left over: what is left over costs little then. */
 static void suppose_turns(Graph *g)
 {
-    enum { MANY = 240 };
+    enum { FEW = 32, MANY = 240 };
     VEC_FOREACH (const Repeat, r, &g->repeats) {
         if (r->count.from != COUNT_FROM_SCALAR)
             continue;
         Scalar *s = &g->scalars.at[r->count.ref];
+        if (s->has_default && s->value.i < FEW)
+            continue;
         s->has_default = true;
         s->value = tessi_value_int(r->count.sign * (MANY - r->count.add));
     }
