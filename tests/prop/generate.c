@@ -234,6 +234,9 @@ static void stencil_stage(GenProgram *p, uint64_t *rng, GenStage *s, int n_dims)
              i++) /* inside, images have the declared types or the result's */
             if (i == 0 || s->arg[i].declared == GEN_BOOL)
                 s->arg[i].outside %= 2;
+    } else if (!p->forma && gen_chance(rng, 12)) {
+        for (int d = 0; d < GEN_DIMS; d++)
+            s->declared[d] = gen_between(rng, 1, 24);
     }
     gen_body(p, s, rng);
 }
@@ -297,6 +300,8 @@ static void choose_stage(GenProgram *p, uint64_t *rng, GenStage *s)
             a->lo[d] = gen_chance(rng, 40) ? 0 : gen_below(rng, image->size[d]);
             a->hi[d] = gen_chance(rng, 40) ? 999 : a->lo[d] + gen_between(rng, 0, image->size[d]);
         }
+        if (!p->forma && image->n_dims > 1 && gen_chance(rng, 40))
+            s->plane = 1 + gen_below(rng, image->n_dims);
         break;
     case 16:
         s->kind = MAKE_SAMPLE;
@@ -309,8 +314,10 @@ static void choose_stage(GenProgram *p, uint64_t *rng, GenStage *s)
         s->kind = gen_chance(rng, 50) ? MAKE_HISTOGRAM : MAKE_PLANE;
         s->bins = gen_between(rng, 1, 20);
         if (!p->forma && gen_chance(rng, 50)) { /* of the points by their own values */
-            static const char *const by[] = { "total", "minimum", "mean", "count" };
-            s->text = by[gen_below(rng, 4)];
+            static const char *const by[] = {
+                "total", "minimum", "mean", "count", "var", "reduce"
+            };
+            s->text = by[gen_below(rng, 6)];
         }
         s->plane = gen_between(rng, 0, 2);
         for (int d = 0; d < image->n_dims; d++)

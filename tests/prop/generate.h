@@ -73,8 +73,8 @@ typedef enum GenNodeKind {
     NODE_BINARY, /* child text child */
     NODE_CALL,   /* text(children) */
     NODE_TERNARY,
-    NODE_CAST,    /* cast<type>(child), sat<type> with `sat` */
-    NODE_WINDOW,  /* text(ranges [where child[1]] : child[0]) */
+    NODE_CAST, /* cast<type>(child), sat<type> with `sat` */
+    NODE_WINDOW, /* text(ranges [where child[1]] : child[0]); where text has a %, they stand in its place */
     NODE_CONVOLVE /* convolve(argument slot, mask), as a window over the mask with `long_form` */
 } GenNodeKind;
 
@@ -153,7 +153,9 @@ typedef struct GenStage {
     GenNode node[GEN_NODES];
     /* others */
     const char *text; /* REDUCE: name; HISTOGRAM: of a reduction by keys, or NULL; static */
-    int bins, plane;  /* ALONG: number of its form, and of the dimension */
+    /* ALONG: number of its form, and of the dimension; SUBDOMAIN: plane - 1 is a dimension that is dropped */
+    int bins, plane;
+    int declared[GEN_DIMS]; /* stencil: the sizes of the result, unless the first is 0 */
 } GenStage;
 
 /* before + image + middle + dimension + after */

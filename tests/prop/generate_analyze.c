@@ -172,6 +172,8 @@ static bool analyze_stencil(GenProgram *p, const GenStage *s, int id, GenImage *
                 continue;
             int from = ceil_div(-reach[i].lo[d], a->scale[d]);
             int to = floor_div(p->image[a->image].size[d] - 1 - reach[i].hi[d], a->scale[d]);
+            if (s->declared[0])
+                return false;
             if (from > lo)
                 lo = from;
             if (to < hi)
@@ -180,6 +182,8 @@ static bool analyze_stencil(GenProgram *p, const GenStage *s, int id, GenImage *
                 return false;
         }
         out->size[d] = hi - lo + 1;
+        if (s->declared[0])
+            out->size[d] = s->declared[d];
     }
     GenClass cls = s->node[s->root[0]].cls;
     out->strukt = s->strukt >= 0 ? s->strukt : -1;
@@ -270,7 +274,12 @@ static bool analyze_stage(GenProgram *p, const GenStage *s, int id, GenImage *ou
                 hi = a->hi[d] < image.size[d] - 1 ? a->hi[d] : image.size[d] - 1;
             out->size[d] = hi - lo + 1;
         }
-        return true;
+        if (s->plane) { /* that dimension is dropped */
+            out->n_dims--;
+            for (int d = s->plane - 1; d < out->n_dims; d++)
+                out->size[d] = out->size[d + 1];
+        }
+        return out->n_dims > 0 && s->plane <= image.n_dims;
     case MAKE_SAMPLE:
         for (int d = 0; d < image.n_dims; d++)
             out->size[d] = image.size[d] / a->scale[d];

@@ -249,8 +249,9 @@ static int window(Body *b, int depth, const char *text, GenClass cls, int (*make
     }
     b->level++;
     node.child[node.n_children++] = make(b, depth > 1 ? 1 : depth);
-    bool median = text[0] == 'm' && text[2] == 'd';
-    if (!b->affine_only && !median && cls != GEN_PIXEL && gen_chance(b->rng, 20)) {
+    /* median, percentile */
+    bool sorts = (text[0] == 'm' && text[2] == 'd') || (text[0] == 'p' && text[2] == 'r');
+    if (!b->affine_only && !sorts && cls != GEN_PIXEL && gen_chance(b->rng, 20)) {
         node.has_where = true;
         node.child[node.n_children++] = truth(b, 1);
     }
@@ -294,8 +295,22 @@ static int number(Body *b, int depth)
                                        "cosh", "asin", "acos",  "rsqrt" };
     static const char *const two[] = { "min", "max", "hypot", "atan2",   "fmod",
                                        "pow", "avg", "absd",  "add_sat", "sub_sat" };
-    static const char *const windows[] = { "sum",    "sum",  "max",   "min",    "mean",
-                                           "median", "prod", "range", "argmax", "var" };
+    static const char *const windows[] = { "sum",
+                                           "sum",
+                                           "max",
+                                           "min",
+                                           "mean",
+                                           "median",
+                                           "prod",
+                                           "range",
+                                           "argmax",
+                                           "argmin",
+                                           "var",
+                                           "std",
+                                           "rank(1, %)",
+                                           "percentile(30, %)",
+                                           "reduce(%, so, it : so * 0.5 + it, 1)" };
+    enum { WINDOWS = sizeof windows / sizeof *windows };
     if (depth <= 0 || !room(b))
         return gen_chance(b->rng, 70) ? number_leaf(b) : integer_leaf(b);
     int id;
@@ -356,7 +371,7 @@ static int number(Body *b, int depth)
     default:
         if (b->level >= 2 || (b->level == 1 && gen_chance(b->rng, 70)))
             return integer(b, depth - 1);
-        return window(b, depth - 1, windows[gen_below(b->rng, 10)], GEN_NUMBER, number);
+        return window(b, depth - 1, windows[gen_below(b->rng, WINDOWS)], GEN_NUMBER, number);
     }
 }
 

@@ -301,8 +301,10 @@ static void put_expr(Body *b, int id, bool may_name)
         put_list(b, node);
         put(b->o, ")");
         break;
-    case NODE_WINDOW:
-        put(b->o, "%s(", node->text);
+    case NODE_WINDOW: {
+        const char *place = strchr(node->text, '%');
+        put(b->o, "%.*s%s", (int)(place ? place - node->text : (long)strlen(node->text)),
+            node->text, place ? "" : "(");
         for (int k = 0; k < node->n_vars; k++) {
             put(b->o, k ? ", " : "");
             put_window_name(b->o, node->level, k);
@@ -317,8 +319,9 @@ static void put_expr(Body *b, int id, bool may_name)
         }
         put(b->o, " : ");
         put_expr(b, node->child[0], true);
-        put(b->o, ")");
+        put(b->o, "%s", place ? place + 1 : ")");
         break;
+    }
     }
 }
 
@@ -585,7 +588,14 @@ static void put_stencil_call(Out *o, const GenProgram *p, int k)
         put_loop(o, p, k, mask);
         return;
     }
-    put(o, "x%d = ", k);
+    if (s->declared[0]) {
+        put(o, "vector#%d any x%d[", p->image[GEN_INPUTS + k].n_dims, k);
+        for (int d = 0; d < p->image[GEN_INPUTS + k].n_dims; d++)
+            put(o, d ? ", %d" : "%d", s->declared[d]);
+        put(o, "] = ");
+    } else {
+        put(o, "x%d = ", k);
+    }
     if (s->repeat == REPEAT_NONE) {
         put_call(o, p, s, k, NULL, false, mask);
     } else {
@@ -608,11 +618,16 @@ static void put_stencil_call(Out *o, const GenProgram *p, int k)
     put(o, ";\n");
 }
 
-static void put_ranges(Out *o, const GenProgram *p, const GenArg *a, bool closed)
+/* `dropped`: the number of a dimension, or -1. */
+static void put_ranges(Out *o, const GenProgram *p, const GenArg *a, bool closed, int dropped)
 {
     int n_dims = p->image[a->image].n_dims;
     for (int d = 0; d < n_dims; d++) {
         put(o, d ? ", " : "");
+        if (d == dropped) {
+            put(o, "=%d", a->lo[d]);
+            continue;
+        }
         if (a->lo[d])
             put(o, "%d", a->lo[d]);
         else if (closed)
@@ -651,7 +666,7 @@ static void put_statement(Out *o, const GenProgram *p, int k)
         put(o, "x%d = ", k);
         put_arg_image(o, p, a);
         put(o, "[");
-        put_ranges(o, p, a, true);
+        put_ranges(o, p, a, true, s->plane - 1);
         put(o, "]");
         break;
     case MAKE_SAMPLE:
@@ -668,7 +683,7 @@ static void put_statement(Out *o, const GenProgram *p, int k)
                 put_offsets(o, p, a);
             } else {
                 put(o, " [");
-                put_ranges(o, p, a, a->fill);
+                put_ranges(o, p, a, a->fill, -1);
                 put(o, "]");
             }
             put(o, " = ");
@@ -682,7 +697,7 @@ static void put_statement(Out *o, const GenProgram *p, int k)
         break;
     case MAKE_PLANE:
         put(o, "x%d[%d.., ", k, s->plane);
-        put_ranges(o, p, a, false);
+        put_ranges(o, p, a, false, -1);
         put(o, "] = ");
         put_arg_image(o, p, a);
         break;
@@ -713,7 +728,8 @@ static void put_statement(Out *o, const GenProgram *p, int k)
             put(o, ", ");
             put_arg_image(o, p, a);
         }
-        put(o, ", %d)", s->bins);
+        put(o, ", %d%s)", s->bins,
+            s->text && s->text[2] == 'd' ? ", so, it : max(so, it) - it * 0.25, 1" : "");
         break;
     }
     put(o, ";\n");

@@ -447,7 +447,12 @@ static void test_generator(void **state)
     (void)state;
     static GenProgram p, q;
     static char first[TEXT_SIZE], second[TEXT_SIZE];
-    int konst = 0, computed = 0, forma = 0, literal = 0, chains = 0, longest = 0;
+    static const char *const forms[] = { "[=",          ", =",      "any x",       "rank(",
+                                         "percentile(", "so * 0.5", "max(so, it)", "cumulate(",
+                                         "argmin(",     "std(" };
+    enum { FORMS = sizeof forms / sizeof *forms };
+    int konst = 0, computed = 0, forma = 0, literal = 0, chains = 0, longest = 0,
+        met[FORMS] = { 0 };
     for (uint64_t seed = 0; seed < 400; seed++) {
         gen_program(&p, seed);
         gen_program(&q, seed);
@@ -457,6 +462,8 @@ static void test_generator(void **state)
         assert_string_equal(first, second);
         konst += strstr(first, "const int k") != NULL;
         computed += strstr(first, "mask m[i0 = ") != NULL;
+        for (int i = 0; i < FORMS; i++)
+            met[i] += strstr(first, forms[i]) != NULL;
         forma += p.forma;
         literal += strstr(first, "parameter ") == NULL;
         for (int k = 0; k < p.n_stages; k++) {
@@ -466,6 +473,8 @@ static void test_generator(void **state)
         }
     }
     assert_true(konst > 20 && computed > 5 && forma > 20);
+    for (int i = 0; i < FORMS; i++)
+        assert_true(met[i] > 0);
     assert_true(literal > 120 && chains > 2 && longest > 100);
 }
 
