@@ -228,6 +228,8 @@ void gen_program(GenProgram *p, uint64_t seed);
 bool gen_analyze(GenProgram *p);
 /* Text into `out` (size n, always ended by NUL); false when it does not fit. */
 bool gen_print(const GenProgram *p, char *out, size_t n);
+/* Some expression of a stencil is a convolution. */
+bool gen_stage_uses_mask(const GenStage *s);
 const char *gen_type_name(GenType t);
 
 /* generate_loop.c: how a stencil whose times are chosen is repeated; the head of its loop. */

@@ -4,6 +4,30 @@
 
 #include "prop/generate.h"
 
+const char *gen_type_name(GenType t)
+{
+    static const char *const names[] = { "bool",   "int8",  "uint8",   "int16", "uint16", "int",
+                                         "uint32", "int64", "float16", "float", "double", "any" };
+    return names[t];
+}
+
+static bool uses_mask(const GenStage *s, int id)
+{
+    if (s->node[id].kind == NODE_CONVOLVE)
+        return true;
+    for (int i = 0; i < s->node[id].n_children; i++)
+        if (uses_mask(s, s->node[id].child[i]))
+            return true;
+    return false;
+}
+bool gen_stage_uses_mask(const GenStage *s)
+{
+    for (int i = 0; i < s->n_roots; i++)
+        if (uses_mask(s, s->root[i]))
+            return true;
+    return false;
+}
+
 enum { MAX_POINTS = 2000, MAX_SIZE = 64 };
 
 static int floor_div(int a, int b)

@@ -27,12 +27,6 @@ static void put(Out *o, const char *format, ...)
     o->used += (size_t)n;
 }
 
-const char *gen_type_name(GenType t)
-{
-    static const char *const names[] = { "bool",   "int8",  "uint8",   "int16", "uint16", "int",
-                                         "uint32", "int64", "float16", "float", "double", "any" };
-    return names[t];
-}
 /* The original has five types. */
 static const char *type_name(const Out *o, GenType t)
 {
@@ -339,23 +333,6 @@ static void put_locals(Body *b, int id, bool in_window)
     }
 }
 
-static bool uses_mask(const GenStage *s, int id)
-{
-    if (s->node[id].kind == NODE_CONVOLVE)
-        return true;
-    for (int i = 0; i < s->node[id].n_children; i++)
-        if (uses_mask(s, s->node[id].child[i]))
-            return true;
-    return false;
-}
-static bool stage_uses_mask(const GenStage *s)
-{
-    for (int i = 0; i < s->n_roots; i++)
-        if (uses_mask(s, s->root[i]))
-            return true;
-    return false;
-}
-
 /* A mask computed from its indices: a bell divided by its sum, or a plane. */
 static void put_computed_mask(Out *o, const GenStage *s)
 {
@@ -522,7 +499,7 @@ static void put_call(Out *o, const GenProgram *p, const GenStage *s, int k, cons
 static void put_functions(Out *o, const GenProgram *p, int k)
 {
     const GenStage *s = &p->stage[k];
-    bool mask = stage_uses_mask(s) && !o->forma, mask_argument = mask && s->mask_input >= 0;
+    bool mask = gen_stage_uses_mask(s) && !o->forma, mask_argument = mask && s->mask_input >= 0;
     put(o, "stencil f%d", k);
     put_signature(o, p, s, mask_argument);
     put(o, "{\n");
@@ -583,7 +560,7 @@ static void put_loop(Out *o, const GenProgram *p, int k, bool mask)
 static void put_stencil_call(Out *o, const GenProgram *p, int k)
 {
     const GenStage *s = &p->stage[k];
-    bool mask = stage_uses_mask(s) && s->mask_input >= 0 && !o->forma;
+    bool mask = gen_stage_uses_mask(s) && s->mask_input >= 0 && !o->forma;
     if (s->repeat == REPEAT_FOR) {
         put_loop(o, p, k, mask);
         return;
