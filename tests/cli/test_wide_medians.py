@@ -39,6 +39,15 @@ def program(rng, number):
     ), f"random:{number}:{height}x{width}"
 
 
+def same(folder, want, *words):
+    """Whether a run gives the bytes `want`; None: those of the interpreter of graphs, which sorts slowly. With what was
+    said, and the bytes for the next one."""
+    out = folder / "out.npy"
+    code, _, errors = tool.run("run", *words, "-o", out, *([] if want else ["--verify"]))
+    got = out.read_bytes() if code == 0 else want
+    return code == 0 and want in (None, got), errors, got
+
+
 def check_case(folder, number):
     rng = random.Random(number)
     source, plan = folder / "median.tess", folder / "median.plan"
@@ -50,11 +59,10 @@ def check_case(folder, number):
     kinds = ["histogram", "count"] if "by histograms" in chosen else ["count"]
     size = f"{rng.choice(kinds)} {rng.choice([1, 3, 16, 64])} {rng.choice([1, 7, 32, 100])}"
     plan.write_text(strips.sub(size, chosen))
+    want = None
     for target in ("c", "loops") if number % 4 == 0 else ("loops",):
-        code, _, errors = tool.run(
-            "run", source, image, *MACHINE, f"--plan={plan}", f"--target={target}", "--verify", "-o", folder / "out.npy"
-        )
-        tool.check(f"case {number}, {target}, {size}", code == 0, text + image + errors)
+        good, errors, want = same(folder, want, source, image, *MACHINE, f"--plan={plan}", f"--target={target}")
+        tool.check(f"case {number}, {target}, {size}", good, text + image + errors)
 
 
 def kernel_lines(rng, kind):
@@ -83,14 +91,13 @@ def check_kernel(folder, number, with_device):
     group = (r"    y [^\n]*grid[^\n]*\n(?:    [xy] [^\n]*\n)+((?:    stage [^\n]*\n(?:        [^\n]*\n)*)+)"
              r"    (?:histogram|count) [^\n]*")
     wanted = re.sub(group, rf"{levels}\1    {line}", chosen)
+    right = None
     for which, plan_text in ("drawn", wanted), ("chosen", chosen):
         plan.write_text(plan_text)
         for target in ("loops", "opencl") if with_device and number % 5 == 0 else ("loops",):
-            code, _, errors = tool.run(
-                "run", source, image, *GPU, f"--plan={plan}", f"--target={target}", "--verify", "-o", folder / "out.npy"
-            )
+            good, errors, right = same(folder, right, source, image, *GPU, f"--plan={plan}", f"--target={target}")
             fits = which == "chosen" or "have to fit" not in errors
-            tool.check(f"kernel {number}, {target}, {which}", code == 0 or not fits, text + image + plan_text + errors)
+            tool.check(f"kernel {number}, {target}, {which}", good or not fits, text + image + plan_text + errors)
 
 
 def check_refused_kernels(folder):

@@ -369,7 +369,7 @@ static bool bind_results(const CorpusSetting *s, CorpusRun *run, const tess_cons
     return true;
 }
 
-bool corpus_run(const CorpusCase *c, const CorpusSetting *s, CorpusRun *run, Text *why)
+bool corpus_prepare(const CorpusCase *c, const CorpusSetting *s, CorpusRun *run, Text *why)
 {
     memset(run, 0, sizeof *run);
     CorpusNames names;
@@ -385,11 +385,19 @@ bool corpus_run(const CorpusCase *c, const CorpusSetting *s, CorpusRun *run, Tex
         return false;
     if (tess_args_new(run->program, &run->args) != TESS_OK)
         return tessi_text_add(why, "out of memory"), false;
-    if (!bind(c, s, run, constants, n, why) || !bind_results(s, run, constants, n, why))
-        return false;
+    return bind(c, s, run, constants, n, why) && bind_results(s, run, constants, n, why);
+}
+
+bool corpus_execute(const CorpusRun *run, Text *why)
+{
     if (tess_run(run->program, run->args, NULL) != TESS_OK)
         return tessi_text_add(why, tess_args_error(run->args)), false;
     return true;
+}
+
+bool corpus_run(const CorpusCase *c, const CorpusSetting *s, CorpusRun *run, Text *why)
+{
+    return corpus_prepare(c, s, run, why) && corpus_execute(run, why);
 }
 
 void corpus_close(CorpusRun *run)
@@ -520,4 +528,40 @@ bool corpus_expected(const CorpusCase *c, const CorpusRun *run, Text *why)
         if (!expected_output(c, run, o, why))
             return false;
     return true;
+}
+
+/* ---- Plans ----------------------------------------------------------------------------------- */
+/* The next line of a plan that decides something; NULL: there is none. */
+static const char *next_decision(const char *line)
+{
+    while (*line) {
+        if (strncmp(line + strspn(line, " "), "why ", 4) != 0)
+            return line;
+        line += strcspn(line, "\n");
+        line += *line == '\n';
+    }
+    return NULL;
+}
+
+static bool same_plan(const char *a, const char *b)
+{
+    for (;;) {
+        a = next_decision(a);
+        b = next_decision(b);
+        if (!a || !b)
+            return a == b;
+        const size_t n = strcspn(a, "\n"), m = strcspn(b, "\n");
+        if (n != m || strncmp(a, b, n) != 0)
+            return false;
+        a += n + (a[n] == '\n');
+        b += m + (b[m] == '\n');
+    }
+}
+
+bool corpus_has_plan(const char *const *plans, int n, const char *plan)
+{
+    for (int i = 0; i < n; i++)
+        if (same_plan(plans[i], plan))
+            return true;
+    return false;
 }

@@ -54,7 +54,10 @@ typedef struct CorpusSetting {
     uint64_t seed;
     bool padded;
 } CorpusSetting;
-/* False with a sentence in `why` when it does not compile or run. `run` must be closed in any case. */
+/* Compiles and binds; runs that. Both: false with a sentence in `why` when it does not compile or run. `run` must be
+ * closed in any case. */
+bool corpus_prepare(const CorpusCase *c, const CorpusSetting *s, CorpusRun *run, Text *why);
+bool corpus_execute(const CorpusRun *run, Text *why);
 bool corpus_run(const CorpusCase *c, const CorpusSetting *s, CorpusRun *run, Text *why);
 void corpus_close(CorpusRun *run);
 /* The size parameters that the program declares, in order; returns their number. */
@@ -72,5 +75,8 @@ bool corpus_type(const DLTensor *t, ScalarType *type);
 bool corpus_same(const CorpusRun *a, const CorpusRun *b, Text *why);
 /* Whether the `expect` lines hold. */
 bool corpus_expected(const CorpusCase *c, const CorpusRun *run, Text *why);
+
+/* One of these texts of plans says the same, but for its reasons. */
+bool corpus_has_plan(const char *const *plans, int n, const char *plan);
 
 #endif

@@ -36,20 +36,22 @@ static bool compare(const CorpusCase *c, CorpusSetting s, tess_target target, co
     return ok;
 }
 
-/* The texts of the naive plan and of some random ones. */
+/* The texts of the naive plan and of some random ones, as far as they differ. */
 static int other_plans(Arena *a, const CorpusRun *run, uint64_t seed, const char **plans)
 {
     Variant *v = run->program->variants;
     Machine *m = tessi_machine_default(a);
+    int n = 0;
     for (int i = 0; i <= RANDOM_PLANS; i++) {
         Plan *plan = i ? tessi_plan_random(a, v->graph, m, seed + (uint64_t)i)
                        : tessi_plan_naive(a, v->graph, m);
         Text text;
         tessi_text_init(&text, a);
         tessi_plan_print(plan, v->graph, &text);
-        plans[i] = tessi_text_str(&text);
+        if (!corpus_has_plan(plans, n, tessi_text_str(&text)))
+            plans[n++] = tessi_text_str(&text);
     }
-    return RANDOM_PLANS + 1;
+    return n;
 }
 
 static bool run_size(const CorpusCase *c, const int64_t *sizes, bool expected, bool in_c,

@@ -89,7 +89,14 @@ static bool compiles(Arena *a, Device *d, const char *path, const CorpusRun *run
     return ok;
 }
 
-static bool compile_case(Device *d, const char *path, int which)
+/* Plans of a program that have been compiled. */
+enum { MOST_PLANS = 64 };
+typedef struct Done {
+    const char *plan[MOST_PLANS];
+    int n;
+} Done;
+
+static bool compile_case(Device *d, const char *path, int which, Arena *kept, Done *done)
 {
     int64_t some_sizes[] = { 17, 37, 3, 2, 17, 37, 3, 2 };
     Arena a;
@@ -108,9 +115,11 @@ static bool compile_case(Device *d, const char *path, int which)
     bool ok = corpus_run(&c, &s, &truth, &why);
     s.target = TESS_TARGET_LOOPS;
     s.plan = ok ? plan_text(&a, &truth, which) : NULL;
-    if (ok) {
+    if (ok && !corpus_has_plan(done->plan, done->n, s.plan)) {
         ok = corpus_run(&c, &s, &run, &why) && compiles(&a, d, path, &run);
         corpus_close(&run);
+        if (done->n < MOST_PLANS)
+            done->plan[done->n++] = tessi_strndup(kept, s.plan, strlen(s.plan));
     }
     if (why.n)
         fprintf(stderr, "%s: %s\n", path, tessi_text_str(&why));
@@ -142,14 +151,15 @@ int main(void)
     char *paths[MOST_CASES];
     support_arena_init(&a);
     int n = corpus_list(&a, paths, MOST_CASES), compiled = 0, failed = 0;
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
+        Done done = { .n = 0 };
+        const bool presets = strstr(paths[i], "/mask_runtime") != NULL;
         for (int which = CHOSEN; which <= (all ? NAIVE : CHOSEN) && (all || is_taken(paths[i], i));
              which++, compiled++)
-            failed += !compile_case(d, paths[i], which);
-    for (int i = 0; i < n; i++)
-        for (int k = 0; strstr(paths[i], "/mask_runtime") && tess_preset((size_t)k);
-             k++, compiled++)
-            failed += !compile_case(d, paths[i], k);
+            failed += !compile_case(d, paths[i], which, &a, &done);
+        for (int k = 0; presets && tess_preset((size_t)k); k++, compiled++)
+            failed += !compile_case(d, paths[i], k, &a, &done);
+    }
     tessi_arena_dispose(&a);
     tessi_device_close(d);
     printf("%d texts, %d failed\n", compiled, failed);
