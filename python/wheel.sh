@@ -62,5 +62,5 @@ for extra in "" "[cc]"; do
     rm -rf fresh && python3 -m venv fresh
     fresh/bin/pip install -q "$wheel$extra"
     env -i PATH=/nowhere HOME="$out/home" TESSERA_CACHE="$out/cache" "$out/fresh/bin/python" try.py \
-        "$([ -n "$extra" ] && echo c || echo interp)" ${extra:+ziglang} || { echo "FAILED: $wheel$extra" && exit 1; }
+        "$([ -n "$extra" ] && echo c || echo vm)" ${extra:+ziglang} || { echo "FAILED: $wheel$extra" && exit 1; }
 done

@@ -161,7 +161,7 @@ def compile(
     program : str, bytes or path
         The text, or a path (a string that ends in ``.tess`` or ``.idsl`` is one).
     target : {'auto', 'c', 'cuda', 'opencl', 'interp', 'loops', 'vm'}
-        Where it runs. 'auto' is 'c', or 'interp' with a warning where there is no C compiler.
+        Where it runs. 'auto' is 'c', or 'vm', the strip machine, where there is no C compiler.
     border : str, optional
         The border rule of reads that name none, in place of the program's.
     fp : {'default', 'strict', 'fast'}
