@@ -2,12 +2,14 @@
 #include "graph/graph_affine.h"
 
 enum { MAX_DEPTH = 16 };
-static const int64_t max_coordinate = INT64_C(1) << 30; /* bind_sizes allows no larger extent */
+static const int64_t max_extent = INT64_C(1) << 30; /* bind_sizes allows no larger one */
 
 typedef struct Linear {
     const Graph *g;
     int64_t constant, scale; /* scale * x[src] */
     int src;                 /* -1 = none yet */
+    int64_t size_coef;       /* of one extent; 0 = none yet */
+    SizeId size;
     uint32_t n_terms;
     WindowId window[MAX_ACCESS_TERMS];
     uint8_t var[MAX_ACCESS_TERMS];
@@ -37,6 +39,23 @@ static bool add_winvar(Linear *l, const Expr *e, int64_t factor)
     return tessi_add_i64(l->coef[k], factor, &l->coef[k]);
 }
 
+static bool is_extent(const Graph *g, SizeId size)
+{
+    for (uint32_t i = 1; i < g->stages.n; i++)
+        for (int d = 0; d < g->stages.at[i].n_dims; d++)
+            if (g->stages.at[i].size[d].v == size.v)
+                return true;
+    return false;
+}
+
+static bool add_extent(Linear *l, SizeId size, int64_t factor)
+{
+    if (!is_extent(l->g, size) || (l->size_coef && l->size.v != size.v))
+        return false;
+    l->size = size;
+    return tessi_add_i64(l->size_coef, factor, &l->size_coef);
+}
+
 /* Adds factor * id; false when it is not linear. */
 static bool add_linear(Linear *l, ExprId id, int64_t factor, int depth)
 {
@@ -51,6 +70,7 @@ static bool add_linear(Linear *l, ExprId id, int64_t factor, int depth)
                && tessi_add_i64(l->constant, part, &l->constant);
     case EXPR_INDEX: return add_point(l, e->ref, factor);
     case EXPR_WINVAR: return add_winvar(l, e, factor);
+    case EXPR_SIZE: return add_extent(l, e->size, factor);
     case EXPR_OP: break;
     default: return false;
     }
@@ -79,7 +99,10 @@ static bool cannot_wrap(const Linear *l)
     Interval sum = { l->constant, l->constant };
     if (l->scale)
         sum = tessi_interval_add(sum, tessi_interval_mul((Interval){ l->scale, l->scale },
-                                                         (Interval){ 0, max_coordinate }));
+                                                         (Interval){ 0, max_extent - 1 }));
+    if (l->size_coef)
+        sum = tessi_interval_add(sum, tessi_interval_mul((Interval){ l->size_coef, l->size_coef },
+                                                         (Interval){ 1, max_extent }));
     for (uint32_t k = 0; k < l->n_terms; k++) {
         const Window *w = tessi_window(l->g, l->window[k]);
         Interval var = { w->lo[l->var[k]], w->hi[l->var[k]] }, coef = { l->coef[k], l->coef[k] };
@@ -91,7 +114,7 @@ static bool cannot_wrap(const Linear *l)
 bool tessi_affine_index(Graph *g, ExprId index, AccessDim *d)
 {
     Linear l = { .g = g, .src = -1 };
-    if (!add_linear(&l, index, 1, 0) || (l.scale != 0 && l.scale != 1) || !cannot_wrap(&l))
+    if (!add_linear(&l, index, 1, 0) || !cannot_wrap(&l))
         return false;
     for (uint32_t k = 0; k < l.n_terms; k++)
         if (l.coef[k] < -INT32_MAX || l.coef[k] > INT32_MAX)
@@ -101,6 +124,8 @@ bool tessi_affine_index(Graph *g, ExprId index, AccessDim *d)
     d->src = (int8_t)(l.scale ? l.src : -1);
     d->scale = (int32_t)l.scale;
     d->add = tessi_size_const(g, l.constant);
+    if (l.size_coef)
+        d->add = tessi_size_add(g, d->add, tessi_size_scale(g, l.size, l.size_coef));
     d->n_terms = (uint8_t)l.n_terms;
     for (uint32_t k = 0; k < l.n_terms; k++)
         d->term[k] = (AccessTerm){ l.window[k], l.var[k], (int32_t)l.coef[k] };

@@ -5,7 +5,7 @@
 #include "graph/graph.h"
 
 /* Makes the index of *d affine when the integer expression `index` is: constants, window variables, one coordinate
- * with factor 1. False (and *d untouched) when it is not, or when int32 arithmetic could wrap. */
+ * and one extent, each with a factor. False (and *d untouched) when it is not, or when int32 arithmetic could wrap. */
 bool tessi_affine_index(Graph *g, ExprId index, AccessDim *d);
 
 #endif
