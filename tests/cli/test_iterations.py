@@ -1,5 +1,5 @@
-"""The programs of docs/iterations.md run, by the strip machine, and give what the interpreter gives; those with a condition
-say how they ended. With --pictures they make docs/images/iterations/, with more turns."""
+"""The programs of docs/iterations.md run, by the strip machine, and give what the interpreter gives; those with a
+condition say how they ended. With --pictures they make docs/images/iterations/, with more turns."""
 import pathlib
 import re
 import sys
@@ -13,7 +13,8 @@ PHOTO = tool.ROOT / "examples" / "images" / "camera.png"
 
 # What programs are given, made of a photograph: an expression of its pixels, float, and the side of the picture.
 INPUTS = {
-    "photo": "p", "moved": "p@[0, 1]", "plate": "p > 160 ? 255 : 0", "dots": "abs(index(0) % 42 - 21) < 5 && abs(index(1) % 42 - 21) < 7 ? 1 : 0",
+    "photo": "p", "moved": "p@[0, 1]", "plate": "p > 160 ? 255 : 0",
+    "dots": "abs(index(0) % 42 - 21) < 5 && abs(index(1) % 42 - 21) < 7 ? 1 : 0",
     "load": "index(0) % 32 == 16 && index(1) % 32 == 8 ? 4 : 0", "field": "cast<uint8>((p * 7) % 5 < 2)",
 }
 # Heading: its picture, inputs, what is set in the test and for the picture, results, and whether it has a condition.
