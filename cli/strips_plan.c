@@ -310,6 +310,15 @@ static bool is_little(const Strips *s)
     return s->line->memory <= 0 && plenty * bytes < s->limit;
 }
 
+/* The inputs and as much of results are more than --memory allows, however a program without strips is computed. */
+static bool is_too_much(const Strips *s)
+{
+    double bytes = 0;
+    for (size_t i = 0; i < s->n_inputs; i++)
+        bytes += s->input[i].path ? bytes_of(&s->input[i]) : 0;
+    return s->line->memory > 0 && 2 * bytes > s->line->memory;
+}
+
 static StripsNeed decide(Strips *s, const size_t *input, bool always)
 {
     if (!open_inputs(s, input))
@@ -327,6 +336,10 @@ static StripsNeed decide(Strips *s, const size_t *input, bool always)
         snprintf(s->why, sizeof s->why, "%s", tess_parts_error(s->parts));
         return STRIPS_NOT;
     }
+    if (status == TESS_ERROR_UNSUPPORTED && !always && is_too_much(s))
+        return cli_fail("%s, and whole the images take more memory than is allowed",
+                        tess_parts_error(s->parts)),
+               STRIPS_FAILED;
     if (status != TESS_OK) {
         if (!always && status != TESS_ERROR_ARGUMENT)
             return STRIPS_NOT;

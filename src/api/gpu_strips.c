@@ -86,7 +86,7 @@ static bool sort_stage(Rows *r, StageId id)
 {
     const Stage *s = tessi_stage(r->g, id);
     if (s->kind == STAGE_CARRIED)
-        return no_strips(r, id, "'%s' is computed again and again by a repeat");
+        return no_strips(r, id, "'%s' goes from turn to turn of a loop, each over the whole image");
     if (!sort_sizes(r, s->size, s->n_dims, &r->has_rows[id.v], &r->excess[id.v]))
         return no_strips(r, id, "'%s' has not one row for each row of the result");
     if (!r->has_rows[id.v])

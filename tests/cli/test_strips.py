@@ -167,6 +167,9 @@ def test_refused(folder):
     rules = "stencil f(vector#2 uint8 A, vector#2 uint8 B) { return A@[-1, 0] + B@[1, 0]; }\n"
     refused("turned", folder, turned + HEAD + "return f(a, a);\n", ["not computed in strips", "'output'"])
     refused("two rules", folder, rules + HEAD + "return f(a:wrap, a:clamp);\n", ["wrap around beside others"])
+    solver = "t<0> = 1.0 * a;\nfor i = 1..9 until maximum(t<i>) < 1\n    t<i> = 0.5 * t<i-1>;\nendfor\n"
+    refused("ended", folder, HEAD + solver + "return t<9>;\n", ["a condition of whole images ends", "more memory"],
+            "--memory=1K")
     refused("too small", folder, PROGRAMS["blur"], ["strips cannot be lower"], "--memory=24577K")
 
 
