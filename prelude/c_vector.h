@@ -706,6 +706,12 @@ TESS_LIMIT(uint16_t, u16)
 TESS_LIMIT(int32_t, i32)
 TESS_LIMIT(uint32_t, u32)
 TESS_LIMIT(int64_t, i64)
+TESS_FN double tess_limit_f64(double x, double lo, double hi) /* NaN: 0 */
+{
+    double t = x < lo ? lo : x;
+    t = hi < t ? hi : t;
+    return x != x ? 0.0 : t;
+}
 TESS_FN float tess_limit_f32(float x, float lo, float hi) /* NaN: 0 */
 {
     float t = x < lo ? lo : x;

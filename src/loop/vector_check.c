@@ -109,7 +109,8 @@ static bool converts(ScalarType to, ScalarType from, bool saturates)
         return false;
     if (!tessi_is_real(from) || tessi_is_real(to) || to == TYPE_BOOL)
         return !saturates || (to != TYPE_INDEX && from != TYPE_INDEX);
-    return from == TYPE_F32 ? tessi_type_info(to)->bytes <= 4 : to == TYPE_I64;
+    const uint32_t bytes = tessi_type_info(to)->bytes;
+    return from == TYPE_F32 ? bytes <= 4 : to == TYPE_I64 || (bytes <= 4 && to != TYPE_U32);
 }
 
 static bool check_value(Vectors *v, LExprId id);
