@@ -110,7 +110,7 @@ static bool load_at(Run *r, LBufferId id, const int64_t *index, Value *out)
     if (element < 0)
         return fail_outside(r, b, index, "the load of");
     if (b->stored) {
-        if (b->stored[element] != b->life)
+        if (!tessi_loop_buffer_is_stored(b, element))
             return fail_at(r, b, index, "the load of", "comes before any store to it");
         if (!touch(r, b, element, index, TOUCH_READ))
             return false;
@@ -380,7 +380,7 @@ static void *place(Run *r, const LStmt *s, TouchKind kind, int64_t *element)
     }
     if (!touch(r, b, *element, index, kind))
         return NULL;
-    if (s->kind == LSTMT_ADD && b->stored[*element] != b->life) {
+    if (s->kind == LSTMT_ADD && !tessi_loop_buffer_is_stored(b, *element)) {
         fail_at(r, b, index, "the addition to", "comes before any store to it");
         return NULL;
     }
@@ -403,7 +403,7 @@ static bool run_store(Run *r, const LStmt *s)
             v[0] = tessi_eval(OP_ADD, tessi_value_type(t), args);
         }
         tessi_store_element(t, at, v[r->lane]);
-        b->stored[element] = b->life;
+        tessi_loop_buffer_note_store(b, element);
     }
     r->lane = 0;
     return n > 0;
@@ -438,7 +438,7 @@ static bool run_move(Run *r, const LStmt *s)
         if (read < 0 || written < 0)
             return fail_outside(r, takes ? from : to, index, "the move of");
         if (from->stored) {
-            if (from->stored[read] != from->life)
+            if (!tessi_loop_buffer_is_stored(from, read))
                 return fail_at(r, from, source, "the move of", "comes before any store to it");
             if (!touch(r, from, read, source, TOUCH_READ))
                 return false;
@@ -447,7 +447,7 @@ static bool run_move(Run *r, const LStmt *s)
             return false;
         memcpy((char *)tessi_loop_buffer_address(to, at) + (takes ? part : 0),
                (const char *)tessi_loop_buffer_address(from, source) + (takes ? 0 : part), bytes);
-        to->stored[written] = to->life;
+        tessi_loop_buffer_note_store(to, written);
         channel = (channel + 1) % channels;
         index[s->n_index - 1] += channel == 0;
     }
@@ -469,7 +469,7 @@ static bool run_shift(Run *r, const LStmt *s)
         return false;
     LoopBuffer *b = &r->buffers[s->buffer.v];
     tessi_store_element(b->buffer->type, at, v);
-    b->stored[element] = b->life;
+    tessi_loop_buffer_note_store(b, element);
     return true;
 }
 
@@ -511,7 +511,7 @@ static bool run_sort(Run *r, const LStmt *s)
         return tessi_failf(r->failure, TESS_ERROR_MEMORY, "not enough memory to sort");
     bool good = true;
     for (int64_t i = 0; good && i < n.i; i++) {
-        good = b->stored[i] == b->life
+        good = tessi_loop_buffer_is_stored(b, i)
                || fail_at(r, b, &i, "the sort of", "comes before any store to it");
         good = good && touch(r, b, i, &i, TOUCH_WRITE);
         items[i].value = tessi_load_element(t, tessi_loop_buffer_address(b, &i));
@@ -609,6 +609,21 @@ static uint32_t most_threads(const LoopProgram *p)
     return most;
 }
 
+/* Channels share the shadow of the buffer that all of the image are, where there is one. */
+static void share_shadows(Run *r)
+{
+    for (uint32_t i = 1; i < r->p->buffers.n; i++) {
+        const LBuffer *flat = &r->p->buffers.at[i];
+        for (uint32_t k = 1; flat->flat && flat->kind == LBUF_OUTPUT && k < r->p->buffers.n; k++) {
+            const LBuffer *b = &r->p->buffers.at[k];
+            if (b->kind != LBUF_OUTPUT || b->image != flat->image || b->flat)
+                continue;
+            r->buffers[k].flat = &r->buffers[i];
+            r->buffers[k].channels = r->p->outputs.at[b->image].n_channels;
+        }
+    }
+}
+
 static bool make_buffers(Run *r)
 {
     const uint32_t threads = most_threads(r->p);
@@ -636,6 +651,7 @@ static bool make_buffers(Run *r)
                                shown(lb->name));
         room -= counts ? bytes : 0;
     }
+    share_shadows(r);
     return true;
 }
 
@@ -644,7 +660,7 @@ static bool holds(void *user, LBufferId condition)
 {
     Run *r = user;
     const LoopBuffer *b = &r->buffers[condition.v];
-    if (b->stored[0] == b->life)
+    if (tessi_loop_buffer_is_stored(b, 0))
         return *b->data != 0;
     return !tessi_failf(r->failure, TESS_ERROR_INTERNAL, "the condition '%s' was never stored",
                         b->buffer->name);

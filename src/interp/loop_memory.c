@@ -67,6 +67,27 @@ void *tessi_loop_buffer_address(const LoopBuffer *b, const int64_t *index)
     return b->data + offset;
 }
 
+/* The buffer that has the shadow of the element, and the element's number there. */
+static LoopBuffer *shadow_of(const LoopBuffer *b, int64_t *element)
+{
+    if (!b->flat)
+        return (LoopBuffer *)b;
+    *element = *element * b->channels + b->buffer->channel;
+    return b->flat;
+}
+
+bool tessi_loop_buffer_is_stored(const LoopBuffer *b, int64_t element)
+{
+    const LoopBuffer *shadow = shadow_of(b, &element);
+    return shadow->stored[element] == shadow->life;
+}
+
+void tessi_loop_buffer_note_store(LoopBuffer *b, int64_t element)
+{
+    LoopBuffer *shadow = shadow_of(b, &element);
+    shadow->stored[element] = shadow->life;
+}
+
 static bool others(uint32_t who, uint32_t me)
 {
     return who != NOBODY && who != me;
@@ -93,6 +114,7 @@ static bool agree(Touch *t, TouchKind kind, uint32_t me)
 int tessi_loop_buffer_touch(LoopBuffer *b, int64_t element, TouchKind kind, const ActiveLoop *loops,
                             int n_loops, uint32_t *next_stamp)
 {
+    b = shadow_of(b, &element);
     for (int depth = 0; depth < n_loops; depth++) {
         TouchLevel *level = &b->level[depth];
         if (!level->at) {

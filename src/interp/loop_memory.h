@@ -18,7 +18,8 @@ typedef struct TouchLevel {
     uint32_t life, stamp;
 } TouchLevel;
 
-typedef struct LoopBuffer {
+typedef struct LoopBuffer LoopBuffer;
+struct LoopBuffer {
     const LBuffer *buffer;
     int64_t size[LOOP_MAX_DIMS], stride[LOOP_MAX_DIMS]; /* bytes */
     int64_t lanes; /* of an element; an index of elements that are vectors has the lane behind it */
@@ -30,7 +31,11 @@ typedef struct LoopBuffer {
     uint32_t *stored; /* by element: the life in which it was stored; NULL for INPUT and TABLE */
     uint32_t life;    /* a LOCAL has a new one each time it comes into being */
     TouchLevel level[LOOP_MAX_NESTING];
-} LoopBuffer;
+    /* Of an image whose channels side by side are a buffer too: that one, which has the shadows of both, and how many
+     * they are. NULL: its own. */
+    LoopBuffer *flat;
+    uint32_t channels;
+};
 
 /* A parallel or SIMD loop that is being executed. */
 typedef struct ActiveLoop {
@@ -46,6 +51,9 @@ void tessi_loop_buffer_free(LoopBuffer *b);
 /* The element's number; -1 when an index is outside. */
 int64_t tessi_loop_buffer_element(const LoopBuffer *b, const int64_t *index);
 void *tessi_loop_buffer_address(const LoopBuffer *b, const int64_t *index);
+/* Whether the element was stored in the life of the buffer; notes that it is. Not of INPUT and TABLE. */
+bool tessi_loop_buffer_is_stored(const LoopBuffer *b, int64_t element);
+void tessi_loop_buffer_note_store(LoopBuffer *b, int64_t element);
 /* Notes the touch in the loops around it. Returns the depth of a loop of which another iteration touched the element
  * in a way that does not agree, -1 when there is none, -2 when memory is short. */
 int tessi_loop_buffer_touch(LoopBuffer *b, int64_t element, TouchKind kind, const ActiveLoop *loops,

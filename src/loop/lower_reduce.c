@@ -12,7 +12,7 @@
 enum {
     PARTIALS = 16,
     ROWS_A_BLOCK = 8,
-    LINES_A_BLOCK = 32,
+    LINES_A_BLOCK = 16,
     LINES_BESIDE = 64,
     TOTAL_THREADS = 256
 };
@@ -392,7 +392,7 @@ static void clear_bin(Lower *l, const Nest *nest, const Coord *coord, Eval *ev)
 }
 
 /* Blocks of threads count in shared memory, so many times as there is room for. */
-enum { COUNT_THREADS = 256, COUNT_ROWS = 16, COUNT_BLOCKS = 256, MAX_COPIES = 8 };
+enum { COUNT_THREADS = 256, MAX_COPIES = 8 };
 
 typedef struct BlockCounting {
     Lower *l;
@@ -437,21 +437,14 @@ static void count_in_blocks(Lower *l, const PlanGroup *group, const Counting *c,
                     .size = { tessi_l_int(l, copies * pitch) } };
     b.counting.counts = tessi_loop_buffer(l->p, &own);
     b.counting.atomic = true;
-    LExprId one = tessi_l_int(l, 1);
-    LExprId n_rows = nest->n_dims > 1 ? tessi_nest_row_count(l, nest) : one;
-    LExprId rows = tessi_l_op(l, OP_MAX, tessi_kernel_blocks(l, n_rows, COUNT_BLOCKS),
-                              tessi_l_int(l, COUNT_ROWS));
-    const TemplateArg args[] = { ARG_EXPR("n_rows", n_rows),
-                                 ARG_EXPR("n", nest->to[nest->n_dims - 1]),
-                                 ARG_EXPR("rows", rows),
-                                 ARG_NUMBER("copies", copies),
-                                 ARG_NUMBER("pitch", pitch),
-                                 ARG_NUMBER("bins", bins),
-                                 ARG_BUFFER("own", b.counting.counts),
-                                 ARG_BUFFER("counts", c->counts),
-                                 ARG_PART("begin", begin_counted_row),
-                                 ARG_PART("count", count_in_block),
-                                 ARG_END };
+    LExprId n_rows = nest->n_dims > 1 ? tessi_nest_row_count(l, nest) : tessi_l_int(l, 1);
+    const TemplateArg args[] = {
+        ARG_EXPR("n_rows", n_rows),        ARG_EXPR("n", nest->to[nest->n_dims - 1]),
+        ARG_NUMBER("copies", copies),      ARG_NUMBER("pitch", pitch),
+        ARG_NUMBER("bins", bins),          ARG_BUFFER("own", b.counting.counts),
+        ARG_BUFFER("counts", c->counts),   ARG_PART("begin", begin_counted_row),
+        ARG_PART("count", count_in_block), ARG_END
+    };
     tessi_kernel_open(l, group->name, tessi_group_comment(l, group), COUNT_THREADS, 1);
     tessi_template(l, "count_blocks", NULL, args, &b);
     tessi_scope_close(l);

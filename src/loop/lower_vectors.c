@@ -32,6 +32,9 @@ static uint32_t elements_at_once(const Lower *l, LBufferId id, uint32_t columns)
         return tessi_vector_elements(l, id, columns);
     if (b->n_dims < 2 || b->type == TYPE_BOOL)
         return 1;
+    for (uint32_t c = 0; c < channels && b->kind != LBUF_INPUT; c++)
+        if (!tessi_loop_channel(l->p, id, c).v)
+            return 1; /* results that are given otherwise have no buffer */
     uint32_t n = VECTOR_BYTES / tessi_type_info(b->type)->bytes;
     while (n > 1 && columns * channels % n)
         n /= 2;

@@ -192,12 +192,12 @@ static bool analyze_stencil(GenProgram *p, const GenStage *s, int id, GenImage *
         int lo = 0, hi = out->size[d] - 1;
         for (int i = 0; i < s->n_args; i++) {
             const GenArg *a = &s->arg[i];
+            if (!a->table && s->declared[0] && a->rule[d] == GEN_NONE)
+                return false;
             if (a->table || !reach[i].any || a->rule[d] != GEN_NONE)
                 continue;
             int from = ceil_div(-reach[i].lo[d], a->scale[d]);
             int to = floor_div(p->image[a->image].size[d] - 1 - reach[i].hi[d], a->scale[d]);
-            if (s->declared[0])
-                return false;
             if (from > lo)
                 lo = from;
             if (to < hi)

@@ -249,8 +249,9 @@ static int window(Body *b, int depth, const char *text, GenClass cls, int (*make
     }
     b->level++;
     node.child[node.n_children++] = make(b, depth > 1 ? 1 : depth);
-    /* median, percentile */
-    bool sorts = (text[0] == 'm' && text[2] == 'd') || (text[0] == 'p' && text[2] == 'r');
+    /* median, percentile, and reduce, which unfolds with each point that a condition asks about */
+    bool sorts = (text[0] == 'm' && text[2] == 'd') || (text[0] == 'p' && text[2] == 'r')
+                 || (text[0] == 'r' && text[2] == 'd');
     if (!b->affine_only && !sorts && cls != GEN_PIXEL && gen_chance(b->rng, 20)) {
         node.has_where = true;
         node.child[node.n_children++] = truth(b, 1);
