@@ -705,9 +705,10 @@ static bool run_program(Run *r)
 bool tessi_interpret_loops(const LoopProgram *p, const InterpArgs *args, Failure *f)
 {
     Arena *a = args->arena ? args->arena : p->arena;
+    Failure failure = { 0 }; /* what f says before is none of ours, and f may be NULL */
     Run r = { .p = p,
               .args = args,
-              .failure = f,
+              .failure = &failure,
               .arena = a,
               .buffers = ARENA_NEW_ARRAY(a, LoopBuffer, p->buffers.n),
               .var = ARENA_NEW_ARRAY(a, Value, p->vars.n),
@@ -717,5 +718,7 @@ bool tessi_interpret_loops(const LoopProgram *p, const InterpArgs *args, Failure
     bool good = run_program(&r);
     for (uint32_t i = 1; i < p->buffers.n; i++)
         tessi_loop_buffer_free(&r.buffers[i]);
+    if (f && failure.status)
+        *f = failure;
     return good;
 }
