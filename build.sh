@@ -62,6 +62,11 @@ build_tests() {
 
 SANITIZED_PARTS=48 # of the corpus and of the random programs: each commit has its own
 
+part_of_commit() { # of so many
+    commit=$(git rev-parse HEAD 2>/dev/null || echo 0)
+    echo $((16#${commit:0:7} % $1))
+}
+
 build_sanitized() { # targets
     mkdir -p build-asan
     cmake --preset asan >build-asan/configure.log 2>&1 || { cat build-asan/configure.log >&2; exit 1; }
@@ -91,6 +96,8 @@ test)
     all=0
     [ "${1:-}" = --all ] && all=1 && shift
     build_tests
+    TESSERA_TEST_PART=$(part_of_commit 3)
+    export TESSERA_TEST_PART
     (cd build && ctest --output-on-failure -j "$(nproc)" "$@")
     [ "$all" = 0 ] && exit 0
     build_sanitized all
@@ -99,8 +106,7 @@ test)
     ;;
 sanitize)
     build_sanitized tessera test_corpus test_random replays
-    commit=$(git rev-parse HEAD 2>/dev/null || echo 0)
-    tests/sanitized.sh build-asan $((16#${commit:0:7} % SANITIZED_PARTS)) $SANITIZED_PARTS
+    tests/sanitized.sh build-asan "$(part_of_commit $SANITIZED_PARTS)" $SANITIZED_PARTS
     ;;
 install)
     build

@@ -75,16 +75,17 @@ static bool builds(Device *d, const char *path, const char *text)
     return ok;
 }
 
-/* With coordinates of 32 bits, and as for huge images. */
-static bool compiles(Arena *a, Device *d, const char *path, const CorpusRun *run)
+/* With coordinates of 32 bits, and of the chosen plan as for huge images. */
+static bool compiles(Arena *a, Device *d, const char *path, const CorpusRun *run, bool chosen)
 {
     char *text = NULL;
     if (tess_dump(run->program, run->args, "cuda", &text, NULL) != TESS_OK) {
         fprintf(stderr, "%s: %s\n", path, tess_program_error(run->program));
         return false;
     }
-    const bool ok = builds(d, path, text)
-                    && builds(d, path, tessi_sprintf(a, "#define TESS_WIDE_INDEX\n%s", text));
+    const bool ok =
+        builds(d, path, text)
+        && (!chosen || builds(d, path, tessi_sprintf(a, "#define TESS_WIDE_INDEX\n%s", text)));
     tess_text_free(text);
     return ok;
 }
@@ -116,7 +117,7 @@ static bool compile_case(Device *d, const char *path, int which, Arena *kept, Do
     s.target = TESS_TARGET_LOOPS;
     s.plan = ok ? plan_text(&a, &truth, which) : NULL;
     if (ok && !corpus_has_plan(done->plan, done->n, s.plan)) {
-        ok = corpus_run(&c, &s, &run, &why) && compiles(&a, d, path, &run);
+        ok = corpus_run(&c, &s, &run, &why) && compiles(&a, d, path, &run, which == CHOSEN);
         corpus_close(&run);
         if (done->n < MOST_PLANS)
             done->plan[done->n++] = tessi_strndup(kept, s.plan, strlen(s.plan));
