@@ -143,6 +143,19 @@ static bool open_sink(tess_writer *w, const char *path, const DLTensor *whole, F
     return prepare_sink(w, whole, &view, f) && tessi_sink_open(path, &view, &w->store, &w->sink, f);
 }
 
+/* One without a file. */
+static tess_status new_writer(const char *path, const DLTensor *whole, tess_image_store *store,
+                              tess_writer **writer)
+{
+    if (!path || !whole || !store || store->struct_size != sizeof *store)
+        return TESS_ERROR_ARGUMENT;
+    tess_writer *w = *writer = calloc(1, sizeof *w);
+    if (!w)
+        return TESS_ERROR_MEMORY;
+    w->told = store;
+    return TESS_OK;
+}
+
 static void free_writer(tess_writer *w)
 {
     tessi_meta_dispose(&w->meta);
@@ -154,12 +167,10 @@ tess_status tess_writer_can_share(const char *path, const DLTensor *whole, tess_
 {
     Failure f = { 0 };
     RtView view;
-    if (!path || !whole || !store || store->struct_size != sizeof *store)
-        return TESS_ERROR_ARGUMENT;
-    tess_writer *w = calloc(1, sizeof *w);
-    if (!w)
-        return TESS_ERROR_MEMORY;
-    w->told = store;
+    tess_writer *w;
+    const tess_status status = new_writer(path, whole, store, &w);
+    if (status != TESS_OK)
+        return status;
     const bool ok =
         prepare_sink(w, whole, &view, &f) && tessi_sink_can_share(path, &view, &w->store, &f);
     free_writer(w);
@@ -171,12 +182,10 @@ tess_status tess_writer_join(const char *path, const DLTensor *whole, tess_image
 {
     Failure f = { 0 };
     RtView view;
-    if (!path || !whole || !store || store->struct_size != sizeof *store)
-        return TESS_ERROR_ARGUMENT;
-    tess_writer *w = calloc(1, sizeof *w);
-    if (!w)
-        return TESS_ERROR_MEMORY;
-    w->told = store;
+    tess_writer *w;
+    const tess_status status = new_writer(path, whole, store, &w);
+    if (status != TESS_OK)
+        return status;
     const RtSeen seen = { store->n_saturated, store->lo, store->hi };
     const bool ok =
         prepare_sink(w, whole, &view, &f) && tessi_sink_join(path, &view, &seen, &w->store, &f);
@@ -191,13 +200,13 @@ tess_status tess_writer_open(const char *path, const DLTensor *whole, tess_image
                              tess_writer **writer, char *error, size_t error_size)
 {
     Failure f = { 0 };
-    if (!path || !whole || !store || !writer || store->struct_size != sizeof *store)
+    if (!writer)
         return TESS_ERROR_ARGUMENT;
     *writer = NULL;
-    tess_writer *w = calloc(1, sizeof *w);
-    if (!w)
-        return TESS_ERROR_MEMORY;
-    w->told = store;
+    tess_writer *w;
+    const tess_status status = new_writer(path, whole, store, &w);
+    if (status != TESS_OK)
+        return status;
     if (open_sink(w, path, whole, &f)) {
         *writer = w;
         return TESS_OK;

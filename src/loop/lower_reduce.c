@@ -9,13 +9,7 @@
 
 /* ---- Reductions: templates/reduce.loops ------------------------------------------------------ */
 
-enum {
-    PARTIALS = 16,
-    ROWS_A_BLOCK = 8,
-    LINES_A_BLOCK = 16,
-    LINES_BESIDE = 64,
-    TOTAL_THREADS = 256
-};
+enum { PARTIALS = 16, ROWS_A_BLOCK = 8, LINES_A_BLOCK = 16, LINES_BESIDE = 64, FEW_TOTALS = 8 };
 
 typedef struct Reducer {
     StageId id;
@@ -208,7 +202,10 @@ static void on_blocks(Reducers *all, const PlanGroup *group)
                       ROWS_A_BLOCK);
     instance(all, "reduce_rows", tessi_l_int(l, 0));
     tessi_scope_close(l);
-    tessi_kernel_open(l, group->name, comment, TOTAL_THREADS, 1);
+    /* Of many no more are in shared memory than what the rows have there. */
+    const uint32_t width = all->n <= FEW_TOTALS ? 256 : PARTIALS * ROWS_A_BLOCK;
+    tessi_kernel_open(l, group->name, comment, width, 1);
+    add_arg(all, (TemplateArg)ARG_NUMBER("width", width));
     add_arg(all, (TemplateArg)ARG_NUMBER("free", is_free(all)));
     instance(all, "reduce_total_block", tessi_l_int(l, 0));
     tessi_scope_close(l);
