@@ -289,6 +289,8 @@ bool tessi_check_is_number_name(const char *name, double *value); /* PI, E, INF 
 TExpr *tessi_check_operand_expr(Checker *c, Operand o,
                                 Span span); /* the operand as part of an expression */
 TExpr *tessi_check_read_slot(Checker *c, uint32_t slot, Span span, TRead *read);
+/* The local of the instance in hand, or the constant that it is. */
+TExpr *tessi_check_local(Checker *c, uint32_t slot, Span span);
 TExpr *tessi_check_offset(Checker *c, const AstExpr *e);
 TExpr *tessi_check_index(Checker *c, const AstExpr *e);
 TExpr *tessi_check_field(Checker *c, TExpr *base, Name field, Span span);

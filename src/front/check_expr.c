@@ -75,7 +75,7 @@ static TExpr *arg_expr(Checker *c, uint32_t slot, Span span)
     return e;
 }
 
-static TExpr *local_expr(Checker *c, uint32_t slot, Span span)
+TExpr *tessi_check_local(Checker *c, uint32_t slot, Span span)
 {
     TExpr *value = c->at.inst->locals.at[slot].value;
     if (value->kind == TE_CONST || value->kind == TE_ERROR)
@@ -126,7 +126,7 @@ static TExpr *name_expr(Checker *c, const AstExpr *e)
             return constant_value(c, tessi_check_const_input(c, sym->slot - 1, e->span), e->span);
         return tessi_check_operand_expr(c, sym->operand, e->span);
     case SYM_ARG: return arg_expr(c, sym->slot, e->span);
-    case SYM_LOCAL: return local_expr(c, sym->slot, e->span);
+    case SYM_LOCAL: return tessi_check_local(c, sym->slot, e->span);
     case SYM_PARAM: return tessi_check_param(c, sym, e->span);
     case SYM_WINVAR: {
         const TWindow *w = c->at.window;

@@ -226,6 +226,18 @@ static TExpr *combined(Checker *c, const Fold *f, TExpr *next)
     return e;
 }
 
+/* The value with a name of its own, where it may have one: the next point takes it in two places, and a tree of all
+ * points would be twice as large with each. */
+static TExpr *as_local(Checker *c, TExpr *value)
+{
+    if (!c->at.inst || c->at.window || value->is_static || tessi_tt_is_error(value->type))
+        return value;
+    const TLocal local = { tessi_sprintf(c->a, "so_far_%u", (unsigned)c->at.inst->locals.n),
+                           value };
+    VEC_PUSH(c->a, &c->at.inst->locals, local);
+    return tessi_check_local(c, c->at.inst->locals.n - 1, value->span);
+}
+
 /* One point: the variables of the window are numbers. */
 static bool fold_point(Checker *c, Fold *f, const WindowPoint *point)
 {
@@ -252,9 +264,9 @@ static bool fold_point(Checker *c, Fold *f, const WindowPoint *point)
     }
     if (!skip)
         value = tessi_check_convert(c, value, f->type);
-    f->value = where && !skip && where->kind != TE_CONST
-                   ? tessi_check_select(c, e->span, where, value, f->value)
-                   : value;
+    if (where && !skip && where->kind != TE_CONST)
+        value = as_local(c, tessi_check_select(c, e->span, where, value, f->value));
+    f->value = value;
     return !tessi_tt_is_error(f->value->type);
 }
 

@@ -63,6 +63,7 @@ typedef struct LBody {
     SizeId size[MAX_DIMS];   /* of the result */
     int64_t shift[MAX_DIMS]; /* first point computed, under rule `none`: becomes 0 */
     const LWindow *windows;
+    uint8_t deeper;           /* levels that the windows lie deeper than written */
     const WindowPoint *point; /* of the unrolled windows */
     bool holes;               /* some argument is not valid everywhere */
     LFill fill;               /* of reads that are renormalised */
@@ -141,7 +142,7 @@ typedef struct TapsUse {
 } TapsUse;
 /* VALID: none where all taps are valid. */
 ExprId tessi_lower_taps(Lower *l, LBody *b, const TExpr *e, uint32_t channel, const TapsUse *use);
-WindowId tessi_lower_graph_window(Lower *l, const TWindow *w);
+WindowId tessi_lower_graph_window(Lower *l, const LBody *b, const TWindow *w);
 /* A window's condition at this point: +1 holds, 0 does not, -1 depends on data. */
 int tessi_lower_condition_at(Lower *l, const TWindow *w, const WindowPoint *p);
 /* Counts the nodes made since there were `before`; true (diagnosed) when they are too many. */

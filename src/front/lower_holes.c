@@ -209,35 +209,19 @@ static Mean mean_parts(Lower *l, LBody *b, const TExpr *e, uint32_t channel, Sca
 }
 
 /* ---- medians --------------------------------------------------------------------------------- */
-static uint8_t deepest(Lower *l, const TExpr *e, uint32_t epoch)
-{
-    LMemo *visited = tessi_lower_memo(l, l->visited, e, 0);
-    uint8_t level = 0;
-    if (visited->epoch == epoch || e->kind == TE_LOCAL)
-        return 0;
-    visited->epoch = epoch;
-    if (e->kind == TE_WINDOW)
-        level = (uint8_t)(e->window->level + 1);
-    for (uint32_t i = 0; i < e->n_args; i++) {
-        const uint8_t inner = deepest(l, e->arg[i], epoch);
-        level = inner > level ? inner : level;
-    }
-    return level;
-}
-
-/* Something about the points of the window at level `level`. */
+/* Something about the points of the window. */
 typedef struct Point {
     WindowId window;
     ExprId order, counts; /* its place in the order of values; whether it takes part */
 } Point;
 
-static Point point_at(Lower *l, LBody *b, const TExpr *e, uint32_t channel, uint8_t level)
+/* `deeper`: inside of a window like it. */
+static Point point_at(Lower *l, LBody *b, const TExpr *e, uint32_t channel, bool deeper)
 {
     const LWindow *outer = b->windows;
     const uint32_t epoch = b->epoch;
-    TWindow moved = *e->window;
-    moved.level = level;
-    const LWindow here = { outer, e->window, tessi_lower_graph_window(l, &moved) };
+    b->deeper = (uint8_t)(b->deeper + deeper);
+    const LWindow here = { outer, e->window, tessi_lower_graph_window(l, b, e->window) };
     b->windows = &here;
     b->epoch = ++l->epoch;
     Point p = { .window = here.window };
@@ -247,6 +231,7 @@ static Point point_at(Lower *l, LBody *b, const TExpr *e, uint32_t channel, uint
     p.counts = tessi_lower_usable(l, b, e);
     if (e->window->where)
         p.counts = tessi_lower_both(l, tessi_lower_expr(l, b, e->window->where, 0), p.counts);
+    b->deeper = (uint8_t)(b->deeper - deeper);
     b->windows = outer;
     b->epoch = epoch;
     return p;
@@ -257,14 +242,8 @@ static ExprId median(Lower *l, LBody *b, const TExpr *e, uint32_t channel)
 {
     Graph *g = l->g;
     const ScalarType t = tessi_value_type(tessi_lower_field(e->type, channel));
-    uint8_t level = deepest(l, e->arg[0], ++l->epoch);
-    level = level > e->window->level ? level : (uint8_t)(e->window->level + 1);
-    if (level >= MAX_WINDOW_LEVELS) {
-        tessi_lower_limit(l, e->span, "windows inside windows", MAX_WINDOW_LEVELS);
-        return tessi_lower_number(l, t, 0);
-    }
-    const Point own = point_at(l, b, e, channel, e->window->level);
-    const Point other = point_at(l, b, e, channel, level);
+    const Point own = point_at(l, b, e, channel, false);
+    const Point other = point_at(l, b, e, channel, true);
     const ExprId one = tessi_lower_number(l, TYPE_I32, 1);
     const ExprId n = tessi_expr_window(g, REDUCE_SUM, other.window, one, other.counts);
     const ExprId below =

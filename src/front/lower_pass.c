@@ -226,7 +226,7 @@ static ExprId data_condition(Lower *l, LBody *b, const TExpr *e, uint32_t channe
 static ExprId as_loop(Lower *l, LBody *b, const TExpr *e, uint32_t channel, const Pass *p)
 {
     const LWindow *outer = b->windows;
-    const LWindow here = { outer, e->window, tessi_lower_graph_window(l, e->window) };
+    const LWindow here = { outer, e->window, tessi_lower_graph_window(l, b, e->window) };
     ExprId where = NONE;
     Value always;
     b->windows = &here;

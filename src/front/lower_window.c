@@ -5,9 +5,13 @@
 
 static const ExprId NONE = { 0 };
 
-WindowId tessi_lower_graph_window(Lower *l, const TWindow *w)
+WindowId tessi_lower_graph_window(Lower *l, const LBody *b, const TWindow *w)
 {
-    Window window = { .level = w->level, .n_vars = w->n_vars };
+    const int level = w->level + b->deeper;
+    if (level >= MAX_WINDOW_LEVELS)
+        tessi_lower_limit(l, w->span, "windows inside windows", MAX_WINDOW_LEVELS);
+    Window window = { .level = (uint8_t)(level < MAX_WINDOW_LEVELS ? level : 0),
+                      .n_vars = w->n_vars };
     for (int v = 0; v < w->n_vars; v++) {
         window.lo[v] = w->lo[v];
         window.hi[v] = w->hi[v];
@@ -123,7 +127,7 @@ ExprId tessi_lower_window(Lower *l, LBody *b, const TExpr *e, uint32_t channel)
     if (e->window->must_unroll)
         return unroll(l, b, e, channel);
     const LWindow *outer = b->windows;
-    LWindow here = { outer, e->window, tessi_lower_graph_window(l, e->window) };
+    LWindow here = { outer, e->window, tessi_lower_graph_window(l, b, e->window) };
     ScalarType t = tessi_value_type(tessi_lower_field(e->type, channel));
     int64_t n;
     b->windows = &here;
@@ -179,7 +183,7 @@ static void begin_taps(Lower *l, LBody *b, const TExpr *e, Taps *t)
         t->typed.hi[d] = m->hi[d];
         t->at[d] = (StaticAffine){ .n = 1, .term = { { &t->typed, (uint32_t)d, e->dilation } } };
     }
-    t->here = (LWindow){ b->windows, &t->typed, tessi_lower_graph_window(l, &t->typed) };
+    t->here = (LWindow){ b->windows, &t->typed, tessi_lower_graph_window(l, b, &t->typed) };
     for (int d = 0; d < m->n_dims; d++) {
         t->index[d] = tessi_expr_winvar(g, t->here.window, (uint32_t)d);
         ExprId k =
