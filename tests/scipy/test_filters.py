@@ -81,6 +81,13 @@ def around(x, r):
     return np.pad(x.astype(float), r, mode="edge")
 
 
+def nearest_zero(x):
+    rows, columns = np.nonzero(~x)
+    i, j = np.mgrid[: x.shape[0], : x.shape[1]]
+    which = np.argmin((i[..., None] - rows) ** 2 + (j[..., None] - columns) ** 2, axis=-1)
+    return rows[which], columns[which]
+
+
 def nonlocal_means(x, patch, reach, h):
     n, m = x.shape
     wide, r = around(x, patch + reach), patch + reach
@@ -560,6 +567,11 @@ CASES = [
     ("integral(B)", 0, BYTES.astype(np.int64).cumsum(0).cumsum(1)),
     ("local_mean(X, 3)", 1e-6, mean_inside(PHOTO, 3)),
     ("gaussian_recursive(X, 2.5)", 1e-3, ndimage.gaussian_filter(PHOTO.astype(float), 2.5, mode=CLAMP, truncate=8)),
+    ("euclidean_distance(B > 170)", 1e-6, ndimage.distance_transform_edt(BYTES > 170)),
+    ("euclidean_distance(B != 999)", 0, np.full(BYTES.shape, 32768)),
+    ("euclidean_distance_3d(V > 4)", 1e-6, ndimage.distance_transform_edt(VOLUME > 4)),
+    ("nearest_zero(B > 30)", 0, nearest_zero(BYTES > 30)),
+    ("nearest_zero(B != 999)", 0, (np.full(BYTES.shape, -1),) * 2),
     ("distance_steps(B > 80)", 0, ndimage.distance_transform_cdt(BYTES > 80, "taxicab")),
 ]
 INPUTS = {
