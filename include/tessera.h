@@ -543,8 +543,9 @@ TESS_API tess_status tess_file_format(size_t i, tess_format *format);
 typedef struct tess_image_facts {
     size_t struct_size;
     const char *format; /* its name; borrowed for ever */
-    char packed[24];    /* how samples are packed that become bytes: "1 bit", "palette"; or empty */
-    DLDataType dtype;   /* of the elements as they are read */
+    char packed
+        [24]; /* how samples are packed that become bytes: "1 bit", "palette", "CMYK"; or empty */
+    DLDataType dtype; /* of the elements as they are read */
     int ndim;
     int64_t shape
         [5]; /* of the picture as it is stored: pages, rows, columns, channels where there are any */

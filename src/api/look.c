@@ -33,6 +33,7 @@ static bool look(const char *path, int64_t page, tess_image_facts *facts, Failur
     RtRequest request = tessi_request_as_stored();
     request.page = page;
     request.meta = &meta;
+    request.inks = true;
     const bool ok = tessi_image_read(path, &request, &image, f);
     facts->format = request.format_found ? request.format_found : "";
     facts->pages = request.pages_found > 1 ? request.pages_found : 1;

@@ -100,6 +100,10 @@ bool tessi_size_at_most(
     Graph *g, SizeId a,
     SizeId b); /* a <= b whatever the parameters (>= 1) are; false: not proved */
 bool tessi_lower_shape(Lower *l, const TValue *v, LBody *body);
+/* The text of a short expression of the program. */
+const char *tessi_lower_shown(const Lower *l, Span span, const char *otherwise);
+/* Warns that two images differ in size, by so many points in the dimension that must agree. */
+void tessi_lower_sizes_differ(Lower *l, const Agreement *must, uint32_t n_dims, int64_t apart);
 /* Points a stencil without border rules computes (original dialect): first, and how many fewer than the size at the
  * end. */
 bool tessi_lower_computed(Lower *l, const TValue *v, uint32_t dim, int64_t *first,

@@ -62,9 +62,9 @@ StageId tessi_lower_input_validity(Lower *l, const TInput *in, const LValue *v)
 }
 
 /* ---- image:valid(mask) ----------------------------------------------------------------------- */
-static const char *shown(const TValue *v, const char *otherwise)
+static const char *shown(const Lower *l, const TValue *v, const char *otherwise)
 {
-    return v->name ? v->name : otherwise;
+    return v->name ? v->name : tessi_lower_shown(l, v->span, otherwise);
 }
 
 /* Mask and image have one size: the run checks it. */
@@ -76,13 +76,12 @@ static void must_agree(Lower *l, const TValue *v, SizeId image, SizeId mask, uin
     const Agreement must = { .a = image,
                              .b = mask,
                              .dim = d,
-                             .name_a = shown(v->base, "the image"),
-                             .name_b = shown(v->mask, "its mask"),
+                             .name_a = shown(l, v->base, "the image"),
+                             .name_b = shown(l, v->mask, "its mask"),
                              .span = v->span };
     VEC_PUSH(l->g->arena, &l->g->agreements, must);
     if (tessi_size_is_const(l->g, tessi_size_sub(l->g, image, mask), &apart) && apart)
-        tessi_diag(l->d, DIAG_SIZES_DIFFER, v->span, must.name_a, must.name_b,
-                   (long long)(apart < 0 ? -apart : apart), (long long)d);
+        tessi_lower_sizes_differ(l, &must, v->n_dims, apart);
 }
 
 void tessi_lower_with_validity(Lower *l, const TValue *v, LValue *out)

@@ -1,5 +1,7 @@
 /* front/lower_shape: sizes: expressions over the parameters, what is provably inside, the shape of a stencil's
  * result. */
+#include <string.h>
+
 #include "front/lower.h"
 
 /* Offsets of the reads of an argument, in one dimension. */
@@ -208,17 +210,22 @@ static bool shrink(Lower *l, const TValue *v, uint32_t slot, uint32_t d, SizeId 
     return true;
 }
 
+const char *tessi_lower_shown(const Lower *l, Span span, const char *otherwise)
+{
+    enum { SHORT = 30 };
+    if (!span.file || span.end - span.begin > SHORT)
+        return otherwise;
+    return tessi_strndup(l->a, l->t->ast->sources->files.at[span.file].text + span.begin,
+                         span.end - span.begin);
+}
+
 /* What stands for operand `slot` of an expression on images: its name, or the text of a short one. */
 static const char *operand_shown(const Lower *l, const TValue *v, uint32_t slot)
 {
-    enum { SHORT = 30 };
     const TArg *arg = &v->inst->args.at[slot];
     const TValue *image = v->args.at[slot].image;
-    const Span span = image->named || image->kind == TV_INPUT ? (Span){ 0 } : arg->span;
-    if (!span.file || span.end - span.begin > SHORT)
-        return arg->name;
-    return tessi_strndup(l->a, l->t->ast->sources->files.at[span.file].text + span.begin,
-                         span.end - span.begin);
+    const bool named = image->named || image->kind == TV_INPUT;
+    return tessi_lower_shown(l, named ? (Span){ 0 } : arg->span, arg->name);
 }
 
 /* A[1, 2]: meant as a pixel by who writes it beside images. */
@@ -228,6 +235,33 @@ static bool is_one_point(const TValue *v)
     for (uint32_t d = 0; one && d < v->n_dims; d++)
         one = v->lo[d] && v->lo[d] == v->hi[d];
     return one;
+}
+
+/* "a[2.., ..]": the image without its first points in one dimension. */
+static const char *cut_shown(Arena *arena, const char *name, uint32_t n_dims, uint32_t dim,
+                             long long points)
+{
+    Text text;
+    tessi_text_init(&text, arena);
+    tessi_text_addf(&text, strpbrk(name, " @(") ? "(%s)[" : "%s[", name);
+    for (uint32_t d = 0; d < n_dims; d++) {
+        tessi_text_add(&text, d ? ", " : "");
+        if (d == dim)
+            tessi_text_addf(&text, "%lld", points);
+        tessi_text_add(&text, "..");
+    }
+    tessi_text_add(&text, "]");
+    return tessi_text_str(&text);
+}
+
+void tessi_lower_sizes_differ(Lower *l, const Agreement *must, uint32_t n_dims, int64_t apart)
+{
+    const long long points = apart < 0 ? -apart : apart;
+    const char *larger = apart < 0 ? must->name_b : must->name_a;
+    Diag *diag = tessi_diag(l->d, DIAG_SIZES_DIFFER, must->span, must->name_a, must->name_b, points,
+                            (long long)must->dim);
+    tessi_diag_help(l->d, diag, "cut '%s' to the points that are meant: '%s'", larger,
+                    cut_shown(l->a, larger, n_dims, must->dim, points));
 }
 
 /* Operands of an expression on images have one size: says so where they cannot, has the run check where they might
@@ -257,11 +291,7 @@ static void agree(Lower *l, const TValue *v, uint32_t first, SizeId a, uint32_t 
             l->d, diag,
             "a neighbour of each pixel is read by 'X@[..]', and 'X[..]' cuts a part out");
     } else if (tessi_size_is_const(g, tessi_size_sub(g, a, b), &apart)) {
-        Diag *diag = tessi_diag(l->d, DIAG_SIZES_DIFFER, v->span, must.name_a, must.name_b,
-                                (long long)(apart < 0 ? -apart : apart), (long long)d);
-        tessi_diag_help(l->d, diag,
-                        "cut the larger one, '%s', to the points that are meant: 'X[1.., ..]'",
-                        apart < 0 ? must.name_b : must.name_a);
+        tessi_lower_sizes_differ(l, &must, v->n_dims, apart);
     }
 }
 

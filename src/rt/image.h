@@ -58,6 +58,7 @@ typedef struct RtRequest {
     bool gray;       /* colours become Rec. 709 luma where one channel is wanted */
     bool drop_alpha; /* the alpha channel is left out */
     bool srgb; /* colours are converted to sRGB by the profile of the picture, where it has one */
+    bool inks; /* CMYK is given as it is stored, for who only looks at it */
     /* The pixels that are wanted, where they are known: NPY of a structured type gives their fields, found
      * by name and converted, with a last dimension for them, or for the bytes of a pixel when their types
      * differ; other fields of the file are left out, and one wanted field without a name is the only one of
@@ -71,8 +72,9 @@ typedef struct RtRequest {
         *taker; /* who takes the rows one by one (stream.h); NULL: an image is made */
     /* Filled in, also when the file is refused for them: */
     const char *format_found; /* its name, of a table; "": none that is known */
-    char packed_found[24]; /* how the samples are packed that became others: "1 bit", "palette" */
-    int64_t pages_found;   /* 1 of a file that is no stack; 0: not known yet */
+    char packed_found
+        [24]; /* how the samples are packed that became others: "1 bit", "palette", "CMYK" */
+    int64_t pages_found; /* 1 of a file that is no stack; 0: not known yet */
     int channels_found;
 } RtRequest;
 RtRequest tessi_request_as_stored(void);

@@ -89,6 +89,10 @@ static bool choose_step(ImageDecode *d, int *channels, Failure *f)
     d->step = ROW_AS_IT_IS;
     d->want->channels_found = n;
     const bool inks = d->head.space != SPACE_BY_CHANNELS;
+    if (inks && want->inks) {
+        snprintf(d->want->packed_found, sizeof d->want->packed_found, "CMYK");
+        return true;
+    }
     if (inks && !want->srgb)
         return tessi_failf(
             f, TESS_ERROR_UNSUPPORTED,

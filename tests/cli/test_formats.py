@@ -188,6 +188,8 @@ def test_colours(folder):
     check("CMYK by its profile", status == 0 and min(got[:3]) >= 253 and max(got[3:]) <= 2, (got, err))
     write_tiff(folder / "n.tif", 1, 2, pixels, cmyk)
     write_tiff(folder / "w.tif", 1, 2, pixels, {**cmyk, 34675: ("B", list(icc))})
+    status, out, err = run("info", folder / "n.tif")
+    check("info of CMYK", status == 0 and "TIFF, CMYK as uint8, 1 x 2, 4 channels\n  range: 0" in out, (out, err))
     (folder / "back.npy").write_bytes(b"precious")
     for name, more, what in (("c.tif", [], "--srgb converts it"), ("n.tif", ["--srgb"], "without a profile"),
                              ("w.tif", ["--srgb"], "another kind of picture")):
