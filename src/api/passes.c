@@ -125,8 +125,8 @@ static bool block_time(tess_program *p, Variant *v, const Machine *m, Failure *f
     const char *text = p->options.plan;
     if (text && strncmp(text, preset, sizeof preset - 1) == 0)
         text = "";
-    const uint32_t *time = text ? tessi_plan_times_said(&v->arena, v->turns, text)
-                                : tessi_plan_times(&v->arena, v->turns, m);
+    const BlockTime *time = text ? tessi_plan_times_said(&v->arena, v->turns, text)
+                                 : tessi_plan_times(&v->arena, v->turns, m);
     v->graph = tessi_graph_block_time(v->turns, &v->arena, time);
     v->analysis = tessi_analyse(v->graph, &v->arena);
     const char *fault = tessi_graph_verify(v->graph);

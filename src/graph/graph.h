@@ -245,7 +245,7 @@ typedef struct Stage {
 
 /* ---- Repeats: parts of the graph that are executed again and again -------------------------------------------- */
 /* How many turns a repeat has: max(0, sign * x + add), where x is what `from` says; of these as many as there are
- * whole `by`s, or (rest) what is left over. */
+ * whole `by`s, or (rest) what is left over; where `of` is not 0, of those alone that whole `of`s leave over. */
 typedef enum CountFrom { COUNT_FROM_NOTHING, COUNT_FROM_SCALAR, COUNT_FROM_PARAM } CountFrom;
 typedef struct RepeatCount {
     CountFrom from;
@@ -254,6 +254,7 @@ typedef struct RepeatCount {
     int64_t add;
     int64_t by; /* at least 1 */
     bool rest;
+    int64_t of; /* 0, or a multiple of `by` */
 } RepeatCount;
 /* The value for an x; of a count FROM_NOTHING x does not matter. */
 int64_t tessi_repeat_turns(const RepeatCount *count, int64_t x);
@@ -490,9 +491,16 @@ bool *tessi_graph_tests(const Graph *g, Arena *a);
 /* Of a stage that a repeat carries, which images those are: how many turns ago it was computed (0: by this one), and
  * (*head) the number of the carried image that is computed and lies as many turns back. */
 uint32_t tessi_carried_lag(const Graph *g, const Repeat *r, uint32_t carried, uint32_t *head);
-/* graph_repeat_time.c: a copy with `time` turns (by repeat, from 0) of repeats as one, in their bodies one behind the
- * other; where that cannot be, one. */
-Graph *tessi_graph_block_time(const Graph *g, Arena *a, const uint32_t *time);
+/* graph_repeat_time.c: turns of a repeat that are computed as one: blocks of so many, of what they leave over blocks of
+ * `left` turns (0: none), and single turns. `left` divides `turns`, or is what is left over. */
+typedef struct BlockTime {
+    uint32_t turns, left;
+} BlockTime;
+/* A copy with the turns of each repeat (from 0) in blocks, in their bodies one behind the other; where that cannot be,
+ * one by one. */
+Graph *tessi_graph_block_time(const Graph *g, Arena *a, const BlockTime *time);
+/* Turns that blocks of so many leave over; -1: known when the program runs. */
+int64_t tessi_repeat_left(const Graph *g, uint32_t number, uint32_t time);
 /* A copy without the repeats of which the graph says how many turns they have: these stand one behind the other. */
 Graph *tessi_graph_write_out(const Graph *g, Arena *a);
 /* There may be so many turns between two tests of its condition, and it is not blocked yet. */

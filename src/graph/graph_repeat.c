@@ -8,6 +8,7 @@ int64_t tessi_repeat_turns(const RepeatCount *count, int64_t x)
         && (!tessi_mul_i64(x, count->sign, &product) || !tessi_add_i64(product, count->add, &n)))
         n = 0;
     n = n < 0 ? 0 : n;
+    n = count->of ? n % count->of : n;
     return count->rest ? n % count->by : n / count->by;
 }
 
@@ -179,13 +180,20 @@ static bool chains_are_sound(Check *c, const Repeat *r)
     return true;
 }
 
-/* The condition is a value of the body that nothing else needs; a repeat that goes on without it stands behind one
- * that has it. */
+/* It goes on where the repeat before it has a condition, or does so itself. */
+static bool follows_condition(const Graph *g, uint32_t number)
+{
+    const Repeat *before = number > 1 ? &g->repeats.at[number - 2] : NULL;
+    return before && (before->until.v || before->unless_met);
+}
+
+/* The condition is a value of the body that nothing else needs; repeats that go on without it stand behind one that
+ * has it. */
 static bool condition_is_sound(Check *c, uint32_t number)
 {
     const Graph *g = c->g;
     const Repeat *r = &g->repeats.at[number - 1];
-    if (r->unless_met && (number < 2 || !g->repeats.at[number - 2].until.v))
+    if (r->unless_met && !follows_condition(g, number))
         return fail(c, "no condition ends the repeat before '%s'", r->name);
     if (!r->until.v)
         return true;

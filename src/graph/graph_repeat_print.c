@@ -11,6 +11,8 @@ static void print_count(const Graph *g, const RepeatCount *n, Text *out)
         tessi_graph_print_name(scalar ? g->scalars.at[n->ref].name : g->params.at[n->ref].name,
                                out);
     }
+    if (n->of)
+        tessi_text_addf(out, " of %lld", (long long)n->of);
     if (n->by > 1)
         tessi_text_addf(out, " by %lld%s", (long long)n->by, n->rest ? " rest" : "");
 }

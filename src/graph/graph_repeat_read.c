@@ -23,6 +23,8 @@ void tessi_read_repeat(Reader *r)
         if (n->ref == most)
             tessi_graph_read_fail(r, "nothing called '%.40s' counts turns", name);
     }
+    if (tessi_graph_read_accept(r, "of"))
+        n->of = tessi_graph_read_integer(r, 1, INT32_MAX);
     if (tessi_graph_read_accept(r, "by")) {
         n->by = tessi_graph_read_integer(r, 1, INT32_MAX);
         n->rest = tessi_graph_read_accept(r, "rest");

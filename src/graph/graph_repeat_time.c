@@ -1,6 +1,6 @@
 /* Several turns of a repeat as one: its body stands there once for each of them, so that they are fused as any chain
- * of stages is. What is left over, when the number of turns is no multiple, is done by a repeat of single turns
- * behind it. */
+ * of stages is. What is left over, when the number of turns is no multiple, is done by a repeat of blocks
+ * with fewer turns behind it, and by one of single turns. */
 #include <string.h>
 
 #include "graph/graph_passes.h"
@@ -13,12 +13,22 @@ typedef struct Blocking {
     Arena *a;
 } Blocking;
 
-/* T is T<2> in the second turn, T.r is T<2>.r. */
-static const char *name_in_turn(Arena *a, const char *name, uint32_t turn)
+/* A repeat that is made: so many turns as one. */
+typedef struct Block {
+    uint32_t turns;
+    RepeatCount count;
+    bool left_over; /* by another block of the same repeat */
+} Block;
+
+/* T is T<2> in the second turn, T.r is T<2>.r, T_left<2> of turns that were left over. */
+static const char *name_in_turn(Arena *a, const char *name, const Block *block, uint32_t turn)
 {
     const char *dot = strchr(name, '.');
     const int n = dot ? (int)(dot - name) : (int)strlen(name);
-    return tessi_sprintf(a, "%.*s<%u>%s", n, name, (unsigned)turn, name + n);
+    if (block->turns == 1)
+        return name;
+    return tessi_sprintf(a, "%.*s%s<%u>%s", n, name, block->left_over ? "_left" : "",
+                         (unsigned)turn, name + n);
 }
 
 static StageId copy_carried(Blocking *b, StageId of, uint32_t carried, uint32_t behind,
@@ -34,9 +44,9 @@ static StageId copy_carried(Blocking *b, StageId of, uint32_t carried, uint32_t 
 }
 
 /* The body of repeat `number`, whose first stage is `begin`, once: from the images now[] on, which become what it
- * leaves. `turn` makes names; 0: they stay. */
-static void add_turn(Blocking *b, uint32_t number, StageId begin, uint32_t turn, bool tested,
-                     StageId *now)
+ * leaves. */
+static void add_turn(Blocking *b, uint32_t number, StageId begin, const Block *block, uint32_t turn,
+                     bool tested, StageId *now)
 {
     const Repeat *from = &b->g->repeats.at[number - 1];
     StageId *next = ARENA_NEW_ARRAY(b->a, StageId, from->carried.n);
@@ -48,7 +58,7 @@ static void add_turn(Blocking *b, uint32_t number, StageId begin, uint32_t turn,
         Stage s = *tessi_stage(b->g, id);
         if (s.kind == STAGE_CARRIED || (b->test[id.v] && !tested))
             continue;
-        s.name = turn ? name_in_turn(b->a, s.name, turn) : s.name;
+        s.name = name_in_turn(b->a, s.name, block, turn);
         b->stage[id.v] = tessi_graph_copy_stage(&b->r, &s, NULL);
     }
     for (uint32_t k = 0; k < from->carried.n; k++)
@@ -56,18 +66,19 @@ static void add_turn(Blocking *b, uint32_t number, StageId begin, uint32_t turn,
     memcpy(now, next, from->carried.n * sizeof *now);
 }
 
-/* The body of repeat `number`, whose first stage is `begin`, with `turns` turns one behind the other; the condition is
- * asked after the last of these. first[] are the stages of the copy that it begins from, and becomes what it leaves. */
-static void add_repeat(Blocking *b, uint32_t number, StageId begin, uint32_t turns,
-                       RepeatCount count, StageId *first)
+/* The body of repeat `number`, whose first stage is `begin`, with the turns of the block one behind the other; the
+ * condition is asked after the last of these, and not of what is left over: that is less than `every`. first[] are
+ * the stages of the copy that it begins from, and becomes what it leaves. */
+static void add_repeat(Blocking *b, uint32_t number, StageId begin, const Block *block,
+                       StageId *first)
 {
     const Repeat *from = &b->g->repeats.at[number - 1];
     Graph *to = b->r.to;
-    Repeat repeat = { .name = from->name, .span = from->span, .count = count };
-    const bool tested = from->until.v && !count.rest; /* what is left over is less than every */
+    Repeat repeat = { .name = from->name, .span = from->span, .count = block->count };
+    const bool tested = from->until.v && !block->left_over;
     if (tested)
-        repeat.every = from->every / turns;
-    repeat.unless_met = from->until.v && count.rest;
+        repeat.every = from->every / block->turns;
+    repeat.unless_met = from->until.v && block->left_over;
     StageId *now = ARENA_NEW_ARRAY(b->a, StageId, from->carried.n);
     to->open_repeat = to->repeats.n + 1;
     for (uint32_t k = 0; k < from->carried.n; k++) {
@@ -75,8 +86,8 @@ static void add_repeat(Blocking *b, uint32_t number, StageId begin, uint32_t tur
         const Carried c = { .first = first[k], .entry = now[k] };
         VEC_PUSH(to->arena, &repeat.carried, c);
     }
-    for (uint32_t turn = 1; turn <= turns; turn++)
-        add_turn(b, number, begin, turns > 1 ? turn : 0, tested && turn == turns, now);
+    for (uint32_t turn = 1; turn <= block->turns; turn++)
+        add_turn(b, number, begin, block, turn, tested && turn == block->turns, now);
     to->open_repeat = 0;
     if (tested)
         repeat.until = b->stage[from->until.v];
@@ -96,7 +107,8 @@ static void add_lasts(Blocking *b, uint32_t number, bool all, StageId *last)
         last[k] = (StageId){ 0 };
         if (!c->last.v && !all)
             continue;
-        const char *name = tessi_sprintf(b->a, "%s_blocked", tessi_stage(b->g, c->entry)->name);
+        const char *name = tessi_sprintf(b->a, "%s_blocked%s", tessi_stage(b->g, c->entry)->name,
+                                         to->repeats.at[of - 1].count.of ? "_left" : "");
         last[k] = copy_carried(b, c->entry, k, of, all ? name : tessi_stage(b->g, c->last)->name);
         to->repeats.at[of - 1].carried.at[k].last = last[k];
         if (c->last.v)
@@ -104,26 +116,45 @@ static void add_lasts(Blocking *b, uint32_t number, bool all, StageId *last)
     }
 }
 
-/* One repeat of the graph, in blocks of `time` turns. */
-static void add_blocked(Blocking *b, uint32_t number, StageId begin, uint32_t time)
+/* The repeats that become of one, in order; how many. */
+static uint32_t blocks_of(const Graph *g, uint32_t number, BlockTime time, Block *block)
+{
+    const RepeatCount all = g->repeats.at[number - 1].count;
+    const int64_t left = tessi_repeat_left(g, number, time.turns);
+    uint32_t n = 0;
+    if (time.turns > 1) {
+        block[n] = (Block){ .turns = time.turns, .count = all };
+        block[n++].count.by = time.turns;
+    }
+    if (time.left > 1 && left) {
+        block[n] = (Block){ .turns = time.left, .count = all, .left_over = true };
+        block[n].count.of = time.turns;
+        block[n++].count.by = time.left;
+    }
+    const int64_t by = n ? block[n - 1].turns : 1;
+    const int64_t single = left < 0 || !n ? 1 : left % by;
+    if (single) {
+        block[n] = (Block){ .turns = 1, .count = all, .left_over = n > 0 };
+        block[n].count.rest = n > 0;
+        block[n++].count.by = by;
+    }
+    for (uint32_t i = 1; i < n && left >= 0; i++)
+        block[i].count =
+            (RepeatCount){ .add = block[i].turns > 1 ? left : left % by, .by = block[i].turns };
+    return n;
+}
+
+static void add_blocked(Blocking *b, uint32_t number, StageId begin, BlockTime time)
 {
     const Repeat *from = &b->g->repeats.at[number - 1];
     StageId *at = ARENA_NEW_ARRAY(b->a, StageId, from->carried.n);
-    RepeatCount whole = from->count, rest = from->count;
-    const bool known = whole.from == COUNT_FROM_NOTHING;
-    bool left = true;
+    Block block[3];
+    const uint32_t n = blocks_of(b->g, number, time, block);
     for (uint32_t k = 0; k < from->carried.n; k++)
         at[k] = b->stage[from->carried.at[k].first.v];
-    if (time > 1) {
-        whole.by = rest.by = time;
-        rest.rest = true;
-        left = !known || tessi_repeat_turns(&rest, 0) > 0;
-        add_repeat(b, number, begin, time, whole, at);
-        add_lasts(b, number, left, at);
-    }
-    if (left) {
-        add_repeat(b, number, begin, 1, rest, at);
-        add_lasts(b, number, false, at);
+    for (uint32_t i = 0; i < n; i++) {
+        add_repeat(b, number, begin, &block[i], at);
+        add_lasts(b, number, i + 1 < n, at);
     }
 }
 
@@ -135,12 +166,19 @@ static void add_turns(Blocking *b, uint32_t number, StageId begin)
     const int64_t turns = tessi_repeat_turns(&from->count, 0);
     for (uint32_t k = 0; k < from->carried.n; k++)
         now[k] = b->stage[from->carried.at[k].first.v];
-    for (int64_t turn = 1; turn <= turns; turn++)
-        add_turn(b, number, begin, turns > 1 ? (uint32_t)turn : 0, false, now);
+    const Block all = { .turns = (uint32_t)turns };
+    for (uint32_t turn = 1; turn <= turns; turn++)
+        add_turn(b, number, begin, &all, turn, false, now);
     tessi_expr_map_clear(&b->r.map);
     for (uint32_t k = 0; k < from->carried.n; k++)
         b->stage[from->carried.at[k].last.v] = now[k];
     b->stage[0] = (StageId){ 0 };
+}
+
+int64_t tessi_repeat_left(const Graph *g, uint32_t number, uint32_t time)
+{
+    const RepeatCount *count = &g->repeats.at[number - 1].count;
+    return count->from != COUNT_FROM_NOTHING ? -1 : tessi_repeat_turns(count, 0) % time;
 }
 
 bool tessi_repeat_can_block(const Graph *g, uint32_t number, uint32_t time)
@@ -152,7 +190,7 @@ bool tessi_repeat_can_block(const Graph *g, uint32_t number, uint32_t time)
 }
 
 /* time NULL: written out. */
-static Graph *blocked(const Graph *g, Arena *a, const uint32_t *time)
+static Graph *blocked(const Graph *g, Arena *a, const BlockTime *time)
 {
     Arena *scratch = tessi_scratch_open(a);
     Graph *to = tessi_graph_new(a, g->name);
@@ -163,6 +201,7 @@ static Graph *blocked(const Graph *g, Arena *a, const uint32_t *time)
     tessi_rewrite_init(&b.r, g, to, scratch);
     b.r.stage = b.stage;
     tessi_graph_copy_begin(&b.r);
+    const BlockTime one = { 1, 0 };
     uint32_t open = 0;
     GRAPH_FOREACH_STAGE (g, id) {
         const Stage *s = tessi_stage(g, id);
@@ -173,7 +212,8 @@ static Graph *blocked(const Graph *g, Arena *a, const uint32_t *time)
             add_turns(&b, now, id);
         else if (now)
             add_blocked(&b, now, id,
-                        time && tessi_repeat_can_block(g, now, time[now - 1]) ? time[now - 1] : 1);
+                        time && tessi_repeat_can_block(g, now, time[now - 1].turns) ? time[now - 1]
+                                                                                    : one);
         if (!s->repeat && s->kind != STAGE_CARRIED)
             b.stage[id.v] = tessi_graph_copy_stage(&b.r, s, NULL);
     }
@@ -182,7 +222,7 @@ static Graph *blocked(const Graph *g, Arena *a, const uint32_t *time)
     return to;
 }
 
-Graph *tessi_graph_block_time(const Graph *g, Arena *a, const uint32_t *time)
+Graph *tessi_graph_block_time(const Graph *g, Arena *a, const BlockTime *time)
 {
     return blocked(g, a, time);
 }

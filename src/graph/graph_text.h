@@ -16,7 +16,7 @@
  *       %1 + [%1 * t]                                # + [x * y]: fma, one rounding
  *   output result[M, N] float = both                 # output p[M, N] { r uint8 = a, g uint8 = b }
  *
- *   repeat T turns 40                                # turns 0 plus scalar n by 8 rest: see RepeatCount
+ *   repeat T turns 40                                # turns 0 plus scalar n of 12 by 4, by 4 rest: see RepeatCount
  *   stage T_before[M, N] float = entry of temp       # carried; `of` what the first turn finds
  *   stage T[M, N] float = T_before * 0.5f
  *   end T_before = T                                 # , B = T_before; until T_small every 4

@@ -605,12 +605,13 @@ static bool is_count(Verifier *v, LExprId id)
     return sound;
 }
 
-/* The condition is stored where it can be looked at; a repeat that goes on without one stands behind it. */
+/* The condition is stored where it can be looked at; repeats that go on without one stand behind it. */
 static bool check_until(Verifier *v, const LRepeat *r)
 {
     const LoopProgram *p = v->p;
     const LRepeat *before = r > p->repeats.at ? r - 1 : NULL;
-    if (r->unless_met && (!before || !before->until.v || before->loop != r->loop))
+    if (r->unless_met
+        && (!before || !(before->until.v || before->unless_met) || before->loop != r->loop))
         return fault(v, "no condition ends the repeat before '%s'", shown(r->name));
     if ((r->until.v || r->unless_met) != (r->loop > 0) || r->loop > p->repeats.n
         || (r->loop && !r->by))

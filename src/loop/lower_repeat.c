@@ -128,6 +128,8 @@ static LExprId turns_of(Lower *l, const RepeatCount *n)
         turns = tessi_lexpr_op(p, OP_ADD, x, turns, none);
         turns = tessi_lexpr_op(p, OP_MAX, turns, tessi_l_int(l, 0), none);
     }
+    if (n->of)
+        turns = tessi_lexpr_op(p, OP_FLOORMOD, turns, tessi_l_int(l, n->of), none);
     if (n->by > 1)
         turns = tessi_lexpr_op(p, n->rest ? OP_FLOORMOD : OP_FLOORDIV, turns, tessi_l_int(l, n->by),
                                none);

@@ -224,13 +224,13 @@ Plan *tessi_plan_choose(Arena *a, const Graph *g, const Analysis *an, const Mach
  * launches. The machine is a GPU. */
 enum { PLAN_FEW_POINTS = 1 << 20 };
 Plan *tessi_plan_choose_small(Arena *a, const Graph *g, const Analysis *an, const Machine *m);
-/* By repeat, from 0: how many of its turns are worth computing as one, or those that the page `text` says
- * (tessi_graph_block_time). */
+/* By repeat, from 0: how many of its turns are worth computing as one, or those that the page `text` says, in one line
+ * of blocks and another of those that are left over. */
 enum { PLAN_MAX_TIME = 64 };
 /* Blocks of GPUs count in shared memory up to so many bins less one. */
 enum { PLAN_SHARED_COUNTS = 8192 };
-uint32_t *tessi_plan_times(Arena *a, const Graph *g, const Machine *m);
-uint32_t *tessi_plan_times_said(Arena *a, const Graph *g, const char *text);
+BlockTime *tessi_plan_times(Arena *a, const Graph *g, const Machine *m);
+BlockTime *tessi_plan_times_said(Arena *a, const Graph *g, const char *text);
 /* Of a graph whose turns are blocked: turns of repeat `number` that are one. */
 uint32_t tessi_plan_time_of(const Graph *g, uint32_t number);
 /* Each stage by itself in memory, every read tested, nothing parallel: the reference. */

@@ -40,7 +40,7 @@ static void suppose_turns(Graph *g)
     }
 }
 
-static double seconds_of(Arena *a, const Graph *g, const Machine *m, const uint32_t *time)
+static double seconds_of(Arena *a, const Graph *g, const Machine *m, const BlockTime *time)
 {
     Arena *scratch = tessi_scratch_open(a);
     Graph *blocked = tessi_graph_block_time(g, scratch, time);
@@ -67,37 +67,65 @@ static bool is_small(const Graph *g, uint32_t number, uint32_t time)
     return n * time <= MOST_STAGES;
 }
 
-/* Turns of repeat k as one, the others as they are: more of them as long as they gain what their code is worth. Of
- * kernels, which hold some numbers of rows better than others, one that gains nothing may be followed by one that
- * does, two hardly. */
-static uint32_t best_time(Arena *a, const Graph *g, const Machine *m, uint32_t *time, uint32_t k)
+/* Numbers of turns that are tried: where a condition is tested, all that are between two tests. */
+static bool is_tried(const Graph *g, uint32_t number, uint32_t t, bool gpu)
 {
     static const uint8_t tried[] = { 1, 2, 4, 6, 8, 10, 12, 16 };
+    if (g->repeats.at[number - 1].until.v)
+        return tessi_repeat_can_block(g, number, t);
+    for (size_t i = 0; i < sizeof tried; i++)
+        if (tried[i] == t)
+            return gpu || !(t & (t - 1));
+    return false;
+}
+
+/* What blocks of t turns leave over is done in blocks, too, where it can be many turns: all of them where the number
+ * is known, else the greatest share that is about the root. */
+static uint32_t blocks_left(const Graph *g, uint32_t number, uint32_t t, bool gpu)
+{
+    enum { FEW = 6 };
+    const int64_t known = tessi_repeat_left(g, number, t);
+    if (!gpu || t < FEW || known >= 0)
+        return gpu && known > 1 ? (uint32_t)known : 0;
+    uint32_t left = 1;
+    for (uint32_t d = 2; d * d <= t + 4; d++)
+        left = t % d ? left : d;
+    return left > 1 ? left : 0;
+}
+
+/* Turns of repeat k as one, the others as they are: more of them as long as they gain what their code is worth. Of
+ * kernels, which hold some numbers of rows better than others, one that gains nothing may be followed by one that
+ * does, two hardly. Where a condition is tested, the turn before it is stored as well: few turns may gain nothing where
+ * more do. */
+static BlockTime best_time(Arena *a, const Graph *g, const Machine *m, BlockTime *time, uint32_t k)
+{
+    enum { MOST = 16 };
     const bool gpu = tessi_machine_is_gpu(m);
+    const uint32_t patience = g->repeats.at[k].until.v ? MOST : gpu ? 2 : 1;
     double best = -1;
-    uint32_t chosen = 1, in_vain = 0;
-    for (size_t i = 0; i < sizeof tried && in_vain < (gpu ? 2 : 1); i++) {
-        const uint32_t t = tried[i];
-        if (!gpu && (t & (t - 1)))
+    BlockTime chosen = { 1, 0 };
+    uint32_t in_vain = 0;
+    for (uint32_t t = 1; t <= MOST && in_vain < patience; t++) {
+        if (!is_tried(g, k + 1, t, gpu))
             continue;
         if (t > 1 && (!is_small(g, k + 1, t) || !tessi_repeat_can_block(g, k + 1, t)))
             break;
-        time[k] = t;
+        time[k] = (BlockTime){ t, t > 1 ? blocks_left(g, k + 1, t, gpu) : 0 };
         const double now = seconds_of(a, g, m, time);
-        const double code = log2((double)t / chosen); /* times that it doubles */
+        const double code = log2((double)t / chosen.turns); /* times that it doubles */
         const bool better = best < 0 || now <= pow(m->time_gain, code) * best;
         best = better ? now : best;
-        chosen = better ? t : chosen;
+        chosen = better ? time[k] : chosen;
         in_vain = better ? 0 : in_vain + 1;
     }
     return chosen;
 }
 
-uint32_t *tessi_plan_times(Arena *a, const Graph *g, const Machine *m)
+BlockTime *tessi_plan_times(Arena *a, const Graph *g, const Machine *m)
 {
-    uint32_t *time = ARENA_NEW_ARRAY(a, uint32_t, g->repeats.n + 1);
+    BlockTime *time = ARENA_NEW_ARRAY(a, BlockTime, g->repeats.n + 1);
     for (uint32_t k = 0; k < g->repeats.n; k++)
-        time[k] = 1;
+        time[k] = (BlockTime){ 1, 0 };
     for (uint32_t k = 0; k < g->repeats.n; k++)
         time[k] = best_time(a, g, m, time, k);
     return time;
@@ -111,11 +139,21 @@ uint32_t tessi_plan_time_of(const Graph *g, uint32_t number)
     return n->rest ? 1 : (uint32_t)n->by;
 }
 
-uint32_t *tessi_plan_times_said(Arena *a, const Graph *g, const char *text)
+/* A number that is said of a repeat: of its turns, or behind that of what these leave over. */
+static void say_time(const Graph *g, uint32_t number, uint32_t said, BlockTime *time)
 {
-    uint32_t *time = ARENA_NEW_ARRAY(a, uint32_t, g->repeats.n + 1);
+    const int64_t left = tessi_repeat_left(g, number, time->turns);
+    if (time->turns == 1)
+        time->turns = said;
+    else if (left < 0 ? time->turns % said == 0 : left == said)
+        time->left = said;
+}
+
+BlockTime *tessi_plan_times_said(Arena *a, const Graph *g, const char *text)
+{
+    BlockTime *time = ARENA_NEW_ARRAY(a, BlockTime, g->repeats.n + 1);
     for (uint32_t k = 0; k < g->repeats.n; k++)
-        time[k] = 1;
+        time[k] = (BlockTime){ 1, 0 };
     for (const char *line = text; line && *line; line = strchr(line, '\n')) {
         line += strspn(line, " \n");
         if (strncmp(line, "time ", 5) != 0)
@@ -127,7 +165,8 @@ uint32_t *tessi_plan_times_said(Arena *a, const Graph *g, const char *text)
             if (strlen(own) != n || strncmp(own, name, n) != 0)
                 continue;
             const unsigned long said = strtoul(name + n, NULL, 10);
-            time[k] = said >= 1 && said <= PLAN_MAX_TIME ? (uint32_t)said : 1;
+            if (said > 1 && said <= PLAN_MAX_TIME)
+                say_time(g, k + 1, (uint32_t)said, &time[k]);
         }
     }
     return time;

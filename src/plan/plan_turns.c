@@ -13,9 +13,15 @@ typedef struct Turns {
     uint32_t repeat; /* its number */
 } Turns;
 
+/* Of each turn; what only the condition needs is computed apart. */
+static bool is_of_turn(const Turns *c, StageId id)
+{
+    return tessi_stage(c->f->g, id)->repeat == c->repeat && !c->f->test[id.v];
+}
+
 static bool is_of(const Turns *c, const PlanGroup *group)
 {
-    return tessi_stage(c->f->g, group->members.at[0])->repeat == c->repeat;
+    return is_of_turn(c, group->members.at[0]);
 }
 
 /* What the groups of the repeat cost as they are, a point of each; how many there are. */
@@ -29,7 +35,7 @@ static double seconds_apart(const Turns *c, uint32_t *n, uint32_t *stages)
         ++*n;
     }
     GRAPH_FOREACH_STAGE (c->f->g, id)
-        *stages += tessi_stage(c->f->g, id)->repeat == c->repeat && tessi_plan_computes(c->f, id);
+        *stages += is_of_turn(c, id) && tessi_plan_computes(c->f, id);
     return seconds;
 }
 
@@ -48,7 +54,7 @@ static bool gather(const Turns *c, Plan *plan, PlanGroup *made)
     made->members = (StageList){ 0 };
     GRAPH_FOREACH_STAGE (g, id) {
         const Stage *s = tessi_stage(g, id);
-        if (s->repeat != c->repeat || !tessi_plan_computes(c->f, id))
+        if (!is_of_turn(c, id) || !tessi_plan_computes(c->f, id))
             continue;
         together = together && s->kind == STAGE_COMPUTE && tessi_stage_is_plain(g, s);
         if (c->f->can_inline[id.v]) {

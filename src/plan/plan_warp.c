@@ -426,7 +426,8 @@ const char *tessi_plan_make_warp(const PlanFacts *f, Plan *p, PlanGroup *group,
     return NULL;
 }
 
-/* Of stages that members need those that are read at a distance: passes, what is read before its readers. */
+/* Of stages that members need those that are read at a distance: passes, what is read before its readers. Members
+ * that others read so are stored from there. */
 static void find_held_stages(const PlanFacts *f, Plan *p, const PlanGroup *group, StageList *out)
 {
     Needs needs = { 0 };
@@ -436,9 +437,10 @@ static void find_held_stages(const PlanFacts *f, Plan *p, const PlanGroup *group
         far[r->of] = far[r->of] || !r->read->same_point;
     for (uint32_t i = needs.at.n; i-- > 0;) {
         const Need *need = &needs.at.at[i];
-        if (!far[i] || !need->computed || need->root)
+        if (!far[i] || !need->computed)
             continue;
-        p->stage[need->stage.v].placement = PLACE_LANES;
+        if (!need->root)
+            p->stage[need->stage.v].placement = PLACE_LANES;
         VEC_PUSH(f->arena, out, need->stage);
     }
 }
