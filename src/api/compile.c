@@ -179,6 +179,42 @@ static bool find_repeats(Variant *v, tess_diags *d, const FrontOptions *options)
     return !fault && repeats_stand(v, d, options, written);
 }
 
+/* From the tree to a graph with its repeats. */
+static bool check(Variant *v, tess_diags *d, const FrontOptions *options)
+{
+    v->lowered = tessi_front(&v->arena, &d->diags, &d->sources, v->ast, options, &v->typed);
+    return v->lowered && !d->diags.n_errors && verified(v->lowered, "lower", d)
+           && find_repeats(v, d, options);
+}
+
+static bool says(const Diags *d, DiagCode code)
+{
+    VEC_FOREACH (const Diag, diag, &d->list)
+        if (diag->code == code)
+            return true;
+    return false;
+}
+
+/* The same, with size parameters as numbers of turns where loops allow it; else they are constants of the program,
+ * which is compiled for each. */
+static bool check_loops(Variant *v, tess_diags *d, FrontOptions *options)
+{
+    const Diags before = d->diags;
+    const bool good = check(v, d, options), clash = v->typed->count_is_constant;
+    if (!v->typed->counts_by_params || (good && !clash))
+        return good;
+    const Diags first = d->diags;
+    Typed *typed = v->typed;
+    d->diags = before;
+    options->constant_counts = true;
+    if (check(v, d, options) || d->diags.n_errors == v->typed->n_missing || clash
+        || says(&first, DIAG_NOT_REPEATED))
+        return d->diags.n_errors == 0;
+    d->diags = first;
+    v->typed = typed;
+    return false;
+}
+
 /* From the text to a graph whose rounding is decided. */
 static bool find_meaning(const tess_program *p, Variant *v, tess_diags *d, double start)
 {
@@ -197,11 +233,7 @@ static bool find_meaning(const tess_program *p, Variant *v, tess_diags *d, doubl
                              .nodata = nodata_of(p, v),
                              .n_nodata = p->options.n_nodata,
                              .fast = p->options.fp == TESS_FP_FAST };
-    if (!d->diags.n_errors)
-        v->lowered = tessi_front(&v->arena, &d->diags, &d->sources, v->ast, &options, &v->typed);
-    if (!v->lowered || d->diags.n_errors)
-        return false;
-    if (!verified(v->lowered, "lower", d) || !find_repeats(v, d, &options))
+    if (d->diags.n_errors || !check_loops(v, d, &options))
         return false;
     note(v, "check", &begun);
     const bool written = p->options.plan && tessi_plan_is_of_masks_written(p->options.plan);

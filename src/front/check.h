@@ -108,8 +108,9 @@ typedef struct Context {
         declared_dims; /* of the value being checked, whose sizes are declared; 0: they are not */
 } Context;
 
-/* An input that counts the turns of a loop, and the number that stands in for it. */
+/* An input or a size parameter that counts the turns of a loop, and the number that stands in for it. */
 typedef struct TurnCount {
+    CountFrom from;
     uint32_t slot;
     int64_t value;
 } TurnCount;

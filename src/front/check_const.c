@@ -49,6 +49,7 @@ TExpr *tessi_check_param(Checker *c, Sym *sym, Span span)
     if (!p->is_constant) {
         TConstant k = { .name = p->name, .span = p->span, .is_param = true, .type = TYPE_I32 };
         p->is_constant = true;
+        c->t->count_is_constant |= tessi_is_turn_count(c, sym);
         k.known = p->has_value;
         k.value = tessi_value_int(p->value);
         find_size_use(c, &k);

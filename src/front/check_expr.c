@@ -116,12 +116,12 @@ static TExpr *name_expr(Checker *c, const AstExpr *e)
         return tessi_te_error(c, e->span);
     }
     sym->used = true;
+    if (c->numbering && tessi_is_turn_count(c, sym))
+        return tessi_turn_count(c, sym, e->span);
     switch (sym->kind) {
     case SYM_OPERAND:
         if (tessi_turn_as_value(c, sym, e->span))
             return tessi_te_error(c, e->span);
-        if (tessi_is_turn_count(c, sym) && c->numbering)
-            return tessi_turn_count(c, sym, e->span);
         if (sym->slot)
             return constant_value(c, tessi_check_const_input(c, sym->slot - 1, e->span), e->span);
         return tessi_check_operand_expr(c, sym->operand, e->span);

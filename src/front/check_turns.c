@@ -1,42 +1,56 @@
-/* front/check_turns: loops of which only the run knows the number of turns: for i = 1..steps, with an input `steps`.
- * They are gone through a few times, as if the input had a number that stands in for it in bounds and in numbers of
- * members. The repeat that the turns become (graph_repeat_find.c) must not depend on which number that was: the
- * program is gone through for another one as well (api/compile.c).
+/* front/check_turns: loops of which only the run knows the number of turns: for i = 1..steps, with an input `steps` or
+ * a size parameter. They are gone through a few times, as if it had a number that stands in for it in bounds and in
+ * numbers of members. The repeat that the turns become (graph_repeat_find.c) must not depend on which number that was:
+ * the program is gone through for another one as well (api/compile.c). Where parameters cannot count so, they are
+ * constants of the program.
  *
  * The condition of a loop that may end before, until maximum(abs(t<i> - t<i-1>)) < eps, is a value of each turn. */
 #include "front/check.h"
 
 enum { STAND_IN_TURNS = 8 };
 
-/* The number of the input scalar that is named, if it is an integer; else false. */
-static bool input_integer(const Sym *sym, uint32_t *slot)
+/* What the name stands for, if it is a number that the run gives: an integer input or a size parameter. */
+static bool number_of_run(const Sym *sym, TurnCount *n)
 {
+    if (sym && sym->kind == SYM_PARAM) {
+        *n = (TurnCount){ .from = COUNT_FROM_PARAM, .slot = sym->slot };
+        return true;
+    }
     if (!sym || sym->kind != SYM_OPERAND || sym->slot || sym->operand.kind != OPERAND_SCALAR)
         return false;
     const TExpr *e = sym->operand.scalar;
-    *slot = e->slot;
+    *n = (TurnCount){ .from = COUNT_FROM_SCALAR, .slot = e->slot };
     return e->kind == TE_SCALAR && tessi_tt_is_integer(e->type);
 }
 
-static const TurnCount *count_of(const Checker *c, uint32_t slot)
+static const TurnCount *count_of(const Checker *c, const Sym *sym)
 {
+    TurnCount n;
+    if (!number_of_run(sym, &n))
+        return NULL;
     VEC_FOREACH (const TurnCount, count, &c->counts)
-        if (count->slot == slot)
+        if (count->from == n.from && count->slot == n.slot)
             return count;
     return NULL;
 }
 
 bool tessi_is_turn_count(const Checker *c, const Sym *sym)
 {
-    uint32_t slot;
-    return input_integer(sym, &slot) && count_of(c, slot);
+    return count_of(c, sym) != NULL;
 }
 
 TExpr *tessi_turn_count(Checker *c, const Sym *sym, Span span)
 {
-    uint32_t slot;
-    const TurnCount *count = input_integer(sym, &slot) ? count_of(c, slot) : NULL;
+    const TurnCount *count = count_of(c, sym);
     return c->numbering && count ? tessi_te_int(c, count->value, span) : NULL;
+}
+
+/* Parameters are at least 1: with a later first bound the loop would count down for some of them. */
+static bool may_count(const Checker *c, const TurnCount *n, int64_t lo)
+{
+    if (n->from != COUNT_FROM_PARAM)
+        return true;
+    return lo <= 1 && !(c->o && c->o->constant_counts) && !c->t->params.at[n->slot].is_constant;
 }
 
 bool tessi_turn_as_value(Checker *c, const Sym *sym, Span span)
@@ -50,18 +64,17 @@ bool tessi_turn_as_value(Checker *c, const Sym *sym, Span span)
 
 bool tessi_turns_of_run(Checker *c, const AstStmt *s, int64_t lo, RepeatCount *count)
 {
-    uint32_t slot;
+    TurnCount n;
     const Sym *sym =
         s->hi->kind == AST_NAME ? tessi_scope_find(c->at.scope, s->hi->name.text) : NULL;
-    if (c->forma || !input_integer(sym, &slot) || lo < -CHECK_MAX_ITERATIONS
+    if (c->forma || !number_of_run(sym, &n) || !may_count(c, &n, lo) || lo < -CHECK_MAX_ITERATIONS
         || lo > CHECK_MAX_ITERATIONS)
         return false;
-    if (!count_of(c, slot)) {
-        const int64_t more = c->o ? c->o->stand_in : 0;
-        VEC_PUSH(c->a, &c->counts, ((TurnCount){ slot, lo + STAND_IN_TURNS - 1 + more }));
-    }
-    *count =
-        (RepeatCount){ .from = COUNT_FROM_SCALAR, .ref = slot, .sign = 1, .add = 1 - lo, .by = 1 };
+    c->t->counts_by_params |= n.from == COUNT_FROM_PARAM;
+    n.value = lo + STAND_IN_TURNS - 1 + (c->o ? c->o->stand_in : 0);
+    if (!count_of(c, sym))
+        VEC_PUSH(c->a, &c->counts, n);
+    *count = (RepeatCount){ .from = n.from, .ref = n.slot, .sign = 1, .add = 1 - lo, .by = 1 };
     return true;
 }
 

@@ -39,6 +39,7 @@ typedef struct FrontOptions {
     bool fast; /* sums may be off, so that none of them says whether there is anything to add */
     /* turns more than the usual few that loops are gone through whose number only the run knows */
     uint32_t stand_in;
+    bool constant_counts;  /* size parameters as numbers of turns are constants of the program */
     uint32_t max_stages;   /* 0 = 4096 */
     uint32_t max_unrolled; /* expression nodes made while unrolling; 0 = 1000000 */
 } FrontOptions;

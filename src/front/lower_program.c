@@ -380,6 +380,16 @@ static void lower_output(Lower *l, const TOutput *o)
     VEC_PUSH(l->g->arena, &l->g->outputs, image);
 }
 
+static void lower_loops(Lower *l)
+{
+    VEC_FOREACH (const GraphLoop, it, &l->t->loops) {
+        GraphLoop loop = *it;
+        if (loop.count.from == COUNT_FROM_PARAM)
+            loop.count.ref = l->param[loop.count.ref];
+        VEC_PUSH(l->g->arena, &l->g->loops, loop);
+    }
+}
+
 /* ---- the program ----------------------------------------------------------------------------- */
 Graph *tessi_lower(Arena *a, Diags *d, const Typed *t, const FrontOptions *o)
 {
@@ -393,9 +403,8 @@ Graph *tessi_lower(Arena *a, Diags *d, const Typed *t, const FrontOptions *o)
     l->max_stages = o && o->max_stages ? o->max_stages : 4096;
     l->max_unrolled = o && o->max_unrolled ? o->max_unrolled : 1000000;
     l->budget = CHECK_MAX_EVALUATION;
-    VEC_FOREACH (const GraphLoop, loop, &t->loops)
-        VEC_PUSH(l->g->arena, &l->g->loops, *loop);
     lower_params(l);
+    lower_loops(l);
     for (uint32_t i = 0; i < t->inputs.n; i++)
         lower_input(l, &t->inputs.at[i], i);
     for (uint32_t i = 0; i < t->values.n && !l->failed; i++) {

@@ -340,6 +340,8 @@ typedef struct Typed {
     uint32_t n_exprs;
     /* diagnostics about constants without a value: when these are all the errors, values would cure them */
     uint32_t n_missing;
+    bool counts_by_params;  /* a size parameter is the number of turns of a loop */
+    bool count_is_constant; /* and is needed as a constant too */
 } Typed;
 
 const char *tessi_typed_type_name(Arena *a, TType t);

@@ -84,6 +84,21 @@ def check_advice(folder):
         tool.check(f"advice {text!r}", code == 1 and error in lines[0] and advice in lines[1], said)
 
 
+def check_counts(folder):
+    """Numbers of turns that come with the run: one text for all of them; others are constants of the program."""
+    loop = "t<0> = photo;\nfor i = 1..n\n    t<i> = BODY;\nendfor\nreturn t<n>;"
+    head = "parameter M, N;\nvector#2 float photo[M, N];\n"
+    for declared, body, texts in (
+        ("parameter n;\n", "0.5 * t<i-1> + 1", 1),
+        ("int n = 3;\n", "0.5 * t<i-1> + 1", 1),
+        ("parameter n;\n", "0.5 * t<i-1> + i", 3),
+    ):
+        (folder / "counts.tess").write_text(declared + head + loop.replace("BODY", body))
+        said = [tool.run("explain", folder / "counts.tess", f"n={n}", "--dump=graph") for n in (1, 9, 200)]
+        wrong = [err for code, _, err in said if code]
+        tool.check(f"{declared.strip()} {body}", not wrong and len({out for _, out, _ in said}) == texts, wrong)
+
+
 def check_values(folder):
     (folder / "values.tess").write_text(
         HEAD + "const float k = 0.5 in 0..1;\nconst int n = 3;\nconst uint8 b = 1;\nreturn photo * k * n * b;")
@@ -129,6 +144,7 @@ with tool.workspace() as name:
     folder = pathlib.Path(name)
     check_advice(folder)
     check_foreign(folder)
+    check_counts(folder)
     check_values(folder)
     check_sizes(folder)
     check_use(folder)
