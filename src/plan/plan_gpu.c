@@ -579,6 +579,17 @@ Plan *tessi_plan_choose_small(Arena *a, const Graph *g, const Analysis *an, cons
     return kept;
 }
 
+/* Nodes of a stencil up to which others are inlined. Of turns that are one, hardly any are: compilers take five seconds
+ * and more for each kernel that computes four of them again at each point, and answers rules. */
+static int64_t most_nodes_of(const Graph *g, const Machine *m)
+{
+    enum { TURNS = 24 };
+    bool blocked = false;
+    for (uint32_t k = 1; k <= g->repeats.n; k++)
+        blocked = blocked || tessi_plan_time_of(g, k) > 1;
+    return (int64_t)m->stencil_gpu_nodes / (blocked ? TURNS : 1);
+}
+
 Plan *tessi_plan_choose_gpu(Arena *a, const Graph *g, const Analysis *an, const Machine *m,
                             bool few)
 {
@@ -593,7 +604,7 @@ Plan *tessi_plan_choose_gpu(Arena *a, const Graph *g, const Analysis *an, const 
     tessi_plan_code_size(f, c.p, &c.size);
     c.why = ARENA_NEW_ARRAY(a, const char *, n);
     find_uses(&c);
-    c.most_nodes = (int64_t)m->stencil_gpu_nodes;
+    c.most_nodes = most_nodes_of(g, m);
     place_all(&c);
     while (nodes_of_all(&c) > MOST_NODES && c.most_nodes > FEW_NODES) {
         c.most_nodes /= 4;

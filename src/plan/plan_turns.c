@@ -157,13 +157,18 @@ static void put_in_place(const Turns *c, const Plan *with, const PlanGroup *made
     p->groups.n = n;
 }
 
-/* A kernel of warps with a frame is three kernels: in its place no gain is wanted. */
+/* Of the time of what stands there a kernel of warps may take so much. One with a frame is three kernels, which take
+ * longer than their price says; tiles of turns that are computed again are much more code. */
 static double gain_wanted(const Turns *c, uint32_t groups)
 {
-    bool warps = groups == 1;
+    bool warps = groups == 1, again = false;
     VEC_FOREACH (const PlanGroup, group, &c->p->groups)
         warps = warps && (!is_of(c, group) || tessi_plan_kernel(group) == KERNEL_WARP);
-    return warps ? 1 : c->m->small_gain;
+    GRAPH_FOREACH_STAGE (c->f->g, id)
+        again = again
+                || (is_of_turn(c, id) && tessi_plan_computes(c->f, id)
+                    && c->p->stage[id.v].placement != PLACE_MEMORY);
+    return warps ? c->m->turns_frame : again ? 1 / c->m->time_gain : c->m->small_gain;
 }
 
 /* Has the repeat computed by one kernel where that is expected to be faster. */
