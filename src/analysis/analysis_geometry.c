@@ -1,7 +1,7 @@
 /* Geometry of stages with respect to an input image, from the first stage to the last. */
 #include "analysis/geometry.h"
 
-#include "graph/graph_walk.h"
+#include "analysis/indices.h"
 
 #include <math.h>
 
@@ -9,7 +9,8 @@ typedef struct Finder {
     const Graph *g;
     const int64_t *params;
     const Image *image;
-    Geometry *at; /* by StageId */
+    Geometry *at;   /* by StageId */
+    Affine *affine; /* by ExprId, of the stage at hand */
     ExprWalk walk;
 } Finder;
 
@@ -69,22 +70,50 @@ static bool middle_of(const Finder *f, const AccessDim *dim, double *middle)
     return true;
 }
 
+/* A computed index goes with one dimension of the points at most. What reads the whole image at as many points as the
+ * stage has lays edge upon edge: between what it rounds and chooses that is taken for its meaning. */
+static bool computed_dim(const Finder *f, const Stage *s, const AccessDim *dim, SizeId size,
+                         GeometryDim *out)
+{
+    const Affine *a = &f->affine[dim->index.v];
+    double from, to;
+    *out = (GeometryDim){ .src = -1, .offset = a->add };
+    for (int d = 0; d < MAX_DIMS; d++)
+        if (a->by[d] != 0) {
+            if (out->src >= 0 || d >= s->n_dims)
+                return false;
+            out->src = d;
+            out->scale = a->by[d];
+        }
+    if (!a->known || out->src < 0 || !value_of(f, size, &from)
+        || !value_of(f, s->size[out->src], &to))
+        return a->known;
+    const double all = from / to;
+    const double edges = out->scale < 0 ? from - 0.5 - all / 2 : (all - 1) / 2;
+    if (fabs(fabs(out->scale) - all) <= 1e-6 * all
+        && fabs(out->offset - edges) <= a->vague + 0.75) {
+        out->scale = out->scale < 0 ? -all : all;
+        out->offset = edges;
+    }
+    return true;
+}
+
 /* One dimension of the producer as a function of the stage's points. `stays`: neighbours that are read besides do not
  * move it. */
-static bool read_dim(const Finder *f, const Piece *piece, const AccessDim *dim, bool stays,
-                     GeometryDim *out)
+static bool read_dim(const Finder *f, const Stage *s, const Piece *piece, const AccessDim *dim,
+                     SizeId size, bool stays, GeometryDim *out)
 {
     double offset;
-    *out = (GeometryDim){ .src = dim->src };
-    if (dim->absolute || !middle_of(f, dim, &out->offset))
+    *out = (GeometryDim){ .src = dim->src, .scale = dim->scale };
+    if (dim->absolute ? !computed_dim(f, s, dim, size, out) : !middle_of(f, dim, &out->offset))
         return false;
-    if (dim->src < 0)
+    if (out->src < 0)
         return true;
-    if (stays && dim->scale == 1)
+    if (stays && !dim->absolute && dim->scale == 1)
         out->offset = 0;
-    if (!value_of(f, piece->offset[dim->src], &offset))
+    if (!value_of(f, piece->offset[out->src], &offset))
         return false;
-    out->scale = (double)dim->scale / piece->step[dim->src];
+    out->scale /= piece->step[out->src];
     out->offset -= out->scale * offset;
     return true;
 }
@@ -101,7 +130,7 @@ static bool follow(const Finder *f, const Stage *s, const Piece *piece, const Ac
     const bool stays = !plain && has_size_of(f, s, producer->n_dims, producer->size)
                        && tessi_piece_is_whole(f->g, s, piece);
     for (int d = 0; d < a->n_dims; d++)
-        if (!read_dim(f, piece, &a->dim[d], stays, &dim[d]))
+        if (!read_dim(f, s, piece, &a->dim[d], producer->size[d], stays, &dim[d]))
             return false;
     *found = (Geometry){ .known = true, .n_dims = from->n_dims };
     for (int k = 0; k < from->n_dims; k++) {
@@ -147,6 +176,7 @@ static Geometry of_computed(Finder *f, const Stage *s)
     VEC_FOREACH (const Piece, piece, &s->pieces) {
         const bool plain = is_plain_read(f->g, piece->body);
         const ExprList *list = tessi_expr_walk(&f->walk, f->g, &piece->body, 1);
+        tessi_find_affine(f->g, list, f->params, f->affine);
         VEC_FOREACH (const ExprId, at, list) {
             const Expr *e = tessi_expr(f->g, *at);
             Geometry found;
@@ -164,12 +194,47 @@ static Geometry of_computed(Finder *f, const Stage *s)
     return sum.geometry;
 }
 
+/* Running values lie where their images do; along a dimension that is dropped they lie in its middle. */
+static Geometry of_source(const Finder *f, const Stage *s, bool drops)
+{
+    Geometry all = f->at[s->source.v];
+    const int dropped = drops ? s->along - 1 : -1;
+    double n = 0;
+    all.known =
+        all.known && (!drops || value_of(f, tessi_stage(f->g, s->source)->size[dropped], &n));
+    for (int d = 0; drops && d < all.n_dims; d++) {
+        GeometryDim *dim = &all.dim[d];
+        if (dim->src == dropped)
+            *dim = (GeometryDim){ .src = -1, .offset = dim->offset + dim->scale * (n - 1) / 2 };
+        else if (dim->src > dropped)
+            dim->src--;
+    }
+    return all;
+}
+
+/* In a loop an image lies where the first turn finds it, and behind the loop too, if turns leave it there. */
+static Geometry of_carried(const Finder *f, const Stage *s)
+{
+    const uint32_t repeat = s->behind ? s->behind : s->repeat;
+    const Carried *c = &f->g->repeats.at[repeat - 1].carried.at[s->carried];
+    const Geometry before = c->first.v ? f->at[c->first.v] : (Geometry){ .known = false };
+    if (!s->behind)
+        return before;
+    const Geometry *after = &f->at[c->next.v];
+    bool stays = after->known && before.known;
+    for (int d = 0; stays && d < before.n_dims; d++)
+        stays = before.dim[d].src == after->dim[d].src && before.dim[d].scale == after->dim[d].scale
+                && before.dim[d].offset == after->dim[d].offset;
+    return stays || !before.known ? *after : (Geometry){ .known = false };
+}
+
 const Geometry *tessi_geometry(const Graph *g, uint32_t image, const int64_t *params, Arena *a)
 {
     Finder f = { .g = g,
                  .params = params,
                  .image = &g->inputs.at[image],
                  .at = ARENA_NEW_ARRAY(a, Geometry, g->stages.n),
+                 .affine = ARENA_NEW_ARRAY(a, Affine, g->exprs.n),
                  .walk = { .arena = a } };
     GRAPH_FOREACH_STAGE (g, id) {
         const Stage *s = tessi_stage(g, id);
@@ -177,6 +242,10 @@ const Geometry *tessi_geometry(const Graph *g, uint32_t image, const int64_t *pa
             f.at[id.v] = identity(f.image);
         else if (s->kind == STAGE_COMPUTE)
             f.at[id.v] = of_computed(&f, s);
+        else if (s->kind == STAGE_SCAN || (s->kind == STAGE_REDUCE && s->along && !s->keys.v))
+            f.at[id.v] = of_source(&f, s, s->kind == STAGE_REDUCE || s->only_last);
+        else if (s->kind == STAGE_CARRIED)
+            f.at[id.v] = of_carried(&f, s);
     }
     return f.at;
 }

@@ -151,6 +151,45 @@ def test_orientation(folder):
         check(f"{more} of them", status == 0 and tool.read_npy(folder / "stack.npy")[0] == shape, err)
 
 
+def lies(name, place):
+    """The raster lies at this place of GEO: columns and rows, factor and offset of the corner."""
+    tags = read_tags(name)
+    if 33550 not in tags:
+        return check(f"{name.name} has a place", False, tags)
+    (fx, fy), (x, y) = place
+    scale, tie = tags[33550], tags[33922]
+    check(f"{name.name}: place", abs(scale[0] - 10 * fx) < 1e-9 and abs(scale[1] - 10 * fy) < 1e-9
+          and abs(tie[3] - (500000 + 10 * x)) < 1e-6 and abs(tie[4] - (4600000 - 10 * y)) < 1e-6, (scale, tie, place))
+
+
+def test_computed_places(folder):
+    """Indices that are computed from the point move and scale it too; running values, loops and projections leave it."""
+    write_tiff(folder / "geo.tif", 12, 16, range(192), GEO)
+    (folder / "computed.tess").write_text(
+        'use "filters";\nstencil far(vector#2 float X) { return X[2 * index(0) + 3, index(1) / 2]; }\n'
+        "stencil aside(vector#2 float X) {\n    int j = floor(index(1) + 2.25);\n"
+        "    return 0.75 * X[index(0), j] + 0.25 * X[index(0), j + 1];\n}\n"
+        "stencil heat(vector#2 float T) { return (T@[0, -1] + T + T@[0, 1]) / 3; }\n"
+        "parameter M, N;\nvector#2 float a[M, N];\nt<0> = a;\nfor i = 1..12\n    t<i> = heat(t<i-1>:mirror);\nendfor\n"
+        "vector#3 float twice[2, M, N] = 0;\n"
+        "vector#2 float farther[6, 32] = far(a);\nvector#2 float moved[M, N] = aside(a);\n"
+        "both = ( [.., .., ..] = twice; [1, .., ..] = a; );\n"
+        "return resize_linear(a, 24, 8), resize_nearest(a, 5, 7), resize_cubic(a, 36, 16, -0.5), resize_lanczos(a, 6, 40),\n"
+        "resize_area(a, 6, 4, 8), farther, moved, gaussian_recursive(a, 2), t<12>, euclidean_distance(a),\n"
+        "maximum(both, 0), rotate(a, 20);\n")
+    want = [((2, 0.5), (0, 0)), ((16 / 7, 2.4), (0, 0)), ((1, 1 / 3), (0, 0)), ((0.4, 2), (0, 0)), ((4, 2), (0, 0)),
+            ((0.5, 2), (0, 2.5)), ((1, 1), (2.25, 0)), *[((1, 1), (0, 0))] * 4, None]
+    names = [folder / f"c{i}.tif" for i in range(len(want))]
+    status, _, err = run("run", folder / "computed.tess", folder / "geo.tif", *(w for n in names for w in ("-o", n)),
+                         "--target=interp")
+    check("computed places", status == 0, err)
+    for name, place in zip(names, want):
+        if place:
+            lies(name, place)
+        else:
+            check("what is turned has none", 33550 not in read_tags(name))
+
+
 def test_places(folder):
     """Parts, samplings and placements move and scale the transform of GeoTIFF; filters leave it."""
     source = folder / "geo.tif"
@@ -182,10 +221,7 @@ def test_places(folder):
             (fx, fy), (x, y) = place
             if point:  # coordinates count centres: those of the samples that are read
                 x, y = x - 0.5 + 0.5 * fx, y - 0.5 + 0.5 * fy
-            scale, tie = tags[33550], tags[33922]
-            check(f"{name.name}: place", abs(scale[0] - 10 * fx) < 1e-9 and abs(scale[1] - 10 * fy) < 1e-9
-                  and abs(tie[3] - (500000 + 10 * x)) < 1e-6 and abs(tie[4] - (4600000 - 10 * y)) < 1e-6,
-                  (scale, tie, place))
+            lies(name, ((fx, fy), (x, y)))
             check(f"{name.name}: keys and no-data", tags[34735] == keys and tags[42113] == b"-9999\0", tags)
     if shutil.which("gdalinfo"):
         info = subprocess.run(["gdalinfo", names[1]], capture_output=True, text=True).stdout
@@ -225,6 +261,7 @@ def main():
         test_sizes_of_blocks(folder)
         test_orientation(folder)
         test_places(folder)
+        test_computed_places(folder)
         test_broken(folder)
     tool.finish()
 
