@@ -17,7 +17,7 @@ set(TESSERA_SOURCES
     src/api/info.c src/api/instance.c
     src/api/library.c src/api/look.c src/api/meta.c src/api/module.c src/api/part.c src/api/part_apart.c
     src/api/part_pass.c src/api/part_reduce.c src/api/passes.c src/api/reach.c
-    src/api/run.c src/api/stream.c
+    src/api/run.c src/api/shares.c src/api/stream.c
     src/api/time.c src/api/tune.c src/api/tune_c.c src/api/tune_gpu.c src/api/types.c src/api/variant.c
     src/api/video.c
     src/base/arena.c src/base/diag.c src/base/diag_render.c src/base/eval.c src/base/number.c src/base/rounding.c
@@ -103,7 +103,7 @@ set(TESSERA_SOURCES
     src/plan/plan_warp_rules.c
     src/plan/plan_window.c
     src/rt/bytes.c src/rt/cache.c src/rt/cache_folder.c src/rt/cc.c src/rt/cpu.c src/rt/cuda.c src/rt/cuda_build.c
-    src/rt/cuda_load.c src/rt/device.c src/rt/detached.c
+    src/rt/cuda_load.c src/rt/cuda_stage.c src/rt/device.c src/rt/detached.c
     src/rt/device_describe.c src/rt/digest.c src/rt/env.c src/rt/file.c
     src/rt/image.c src/rt/image_colour.c src/rt/image_convert.c src/rt/image_decode.c src/rt/image_file.c
     src/rt/image_gdal.c src/rt/image_jpeg.c

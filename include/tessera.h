@@ -429,6 +429,38 @@ TESS_API tess_status tess_part_share(tess_parts *parts, const tess_part *part, s
 TESS_API tess_status tess_part_result(const tess_parts *parts, size_t output,
                                       const DLTensor **tensor, int64_t place[TESS_MAX_SHAPE]);
 
+/* ---- Images shared among devices ------------------------------------------------------------- */
+/* Runs on images whose rows lie in the memory of several devices (tess_options.devices), each its share: for images
+ * that are made there and stay there. A run first brings the rows around each share from the devices that have them, by
+ * copies between devices; the results lie in the same way. The bits are those of one device. A tess_shares is used by
+ * one thread at a time. */
+typedef struct tess_shares tess_shares;
+/* `args` as for tess_parts_new. *shares is made in any case but shortage of memory or a wrong call, for its error;
+ * after a failure it is good for nothing else. TESS_ERROR_UNSUPPORTED: the rows cannot be shared out. The program must
+ * live on. */
+TESS_API tess_status tess_shares_new(tess_program *p, const tess_args *args, tess_shares **shares);
+TESS_API void tess_shares_free(tess_shares *s);
+TESS_API const char *tess_shares_error(const tess_shares *s);
+TESS_API int tess_shares_count(const tess_shares *s); /* of shares: tess_options.n_devices, or 1 */
+/* The share of an image or a result: a tensor in the memory of device number `device` of the options, whose first row
+ * is row *first of the whole; NULL where it has none of it. Images are to be filled by the caller (masks, and images
+ * that are read anywhere, are there as wholes for each device); they are the caller's between tess_shares_wait and the
+ * next run. Valid until tess_shares_swap. */
+TESS_API tess_status tess_share_input(const tess_shares *s, int device, const char *name,
+                                      const DLTensor **rows, int64_t *first);
+TESS_API tess_status tess_share_result(const tess_shares *s, int device, size_t output,
+                                       const DLTensor **rows, int64_t *first);
+/* Copies to or from such a tensor, as tess_image_copy; waits. */
+TESS_API tess_status tess_share_copy(tess_shares *s, int device, const DLTensor *from,
+                                     const DLTensor *to);
+/* Puts a run on the devices' streams; it may return before it is done. With numbers of whole images it waits for
+ * these. */
+TESS_API tess_status tess_shares_run(tess_shares *s);
+TESS_API tess_status tess_shares_wait(tess_shares *s);
+/* The result becomes the image and the image the result, which have one size and type: for the next turns. Nothing is
+ * copied. */
+TESS_API tess_status tess_shares_swap(tess_shares *s, size_t output, const char *name);
+
 /* ---- Convolutions without a program ---------------------------------------------------------- */
 /* A convolver turns each kind of convolution into a program when it is first asked for, compiles it, and keeps it:
  * what was asked before runs at once. It may be used from several threads at once. `options` are those of

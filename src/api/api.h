@@ -179,6 +179,9 @@ typedef struct DeviceTeam DeviceTeam; /* devices.h */
 typedef struct BoundImage {
     bool set;
     bool owned; /* the library allocated the data */
+    /* of a result, on devices: only rows skip..skip + wanted are stored, and the others need no memory */
+    bool is_window;
+    int64_t skip, wanted;
     DLTensor tensor;
     int64_t shape[MAX_DIMS + 1], strides[MAX_DIMS + 1];
 } BoundImage;

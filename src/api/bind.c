@@ -115,14 +115,16 @@ static bool bind_inputs(const tess_program *p, const Variant *v, const tess_args
 static void extent(const BoundImage *b, uintptr_t *begin, uintptr_t *end)
 {
     int64_t unit = b->tensor.dtype.bits / 8, lo = 0, hi = 0;
+    const int64_t skipped = b->is_window ? b->skip * b->strides[0] * unit : 0;
     for (int d = 0; d < b->tensor.ndim; d++) {
-        int64_t reach = (b->shape[d] - 1) * b->strides[d] * unit;
+        const int64_t n = d == 0 && b->is_window ? b->wanted : b->shape[d];
+        int64_t reach = (n - 1) * b->strides[d] * unit;
         if (reach < 0)
             lo += reach;
         else
             hi += reach;
     }
-    uintptr_t base = (uintptr_t)b->tensor.data + b->tensor.byte_offset;
+    uintptr_t base = (uintptr_t)b->tensor.data + b->tensor.byte_offset + (uintptr_t)skipped;
     *begin = base + (uintptr_t)lo;
     *end = base + (uintptr_t)hi + (uintptr_t)unit;
 }

@@ -217,40 +217,75 @@ static bool make_images(const Member *m, const tess_part *part, PartImages *im)
 }
 
 /* ---- One device ------------------------------------------------------------------------------ */
-/* What comes whole with each part is taken of the first one. */
-static bool take_results(const Member *m, const tess_part *part)
+typedef struct PartResults {
+    const DLTensor **result;
+    DLTensor *view;
+    int64_t (*shape)[MAX_DIMS + 1];
+    PartRows *rows;
+} PartResults;
+
+static void free_results(PartResults *r)
 {
-    for (uint32_t o = 0; o < m->team->program->outputs.n; o++) {
-        const DLTensor *made;
-        int64_t place[TESS_MAX_SHAPE];
-        DLTensor to = m->a->outputs[o].tensor;
-        if (tess_part_result(m->parts, o, &made, place) != TESS_OK)
-            return false;
-        if (made->shape[0] == to.shape[0] && part->begin[0] > 0)
-            continue;
-        int64_t offset = 0;
-        for (int d = 0; d < made->ndim; d++)
-            offset += place[d] * to.strides[d];
-        to.data = (char *)to.data + offset * (to.dtype.bits / 8);
-        DLTensor from = *made;
-        from.data = (char *)made->data + made->byte_offset;
-        to.shape = from.shape;
-        copy_elements(&from, &to);
-    }
+    free(r->result);
+    free(r->view);
+    free(r->shape);
+    free(r->rows);
+}
+
+/* Where in the caller's memory the rows of result o go that a part decides. What comes whole with each part is taken of
+ * the first one. */
+static bool place_result(const Member *m, const tess_part *part, uint32_t o, PartResults *r)
+{
+    RunPass *pass = &m->parts->passes.at[part->pass];
+    const DLTensor *to = &m->a->outputs[o].tensor;
+    int64_t place[TESS_MAX_SHAPE], mine[TESS_MAX_SHAPE];
+    int ndim;
+    if (tess_result_shape(pass->program, pass->args, o, &ndim, r->shape[o]) != TESS_OK
+        || tess_part_share(m->parts, part, o, place, mine) != TESS_OK)
+        return false;
+    const int64_t first = tessi_part_first(m->parts, part, o);
+    if (mine[0] == to->shape[0] && part->begin[0] > 0)
+        return true;
+    r->view[o] = *to;
+    r->view[o].shape = r->shape[o];
+    r->view[o].data = (char *)to->data + first * to->strides[0] * (to->dtype.bits / 8);
+    r->rows[o] = (PartRows){ true, place[0] - first, mine[0] };
+    r->result[o] = &r->view[o];
     return true;
+}
+
+static tess_status make_results(const Member *m, const tess_part *part, PartResults *r)
+{
+    const uint32_t n = m->team->program->outputs.n;
+    r->result = calloc(n + 1, sizeof *r->result);
+    r->view = calloc(n + 1, sizeof *r->view);
+    r->shape = calloc(n + 1, sizeof *r->shape);
+    r->rows = calloc(n + 1, sizeof *r->rows);
+    if (!r->result || !r->view || !r->shape || !r->rows)
+        return TESS_ERROR_MEMORY;
+    if (!tessi_part_shapes(m->parts, part))
+        return (tess_status)m->parts->failure.status;
+    for (uint32_t o = 0; o < n; o++)
+        if (!place_result(m, part, o, r))
+            return TESS_ERROR_INTERNAL;
+    return TESS_OK;
 }
 
 static tess_status run_one(Member *m, tess_part *part)
 {
+    const bool has_results = !m->team->shape.numbers;
     PartImages im = { 0 };
+    PartResults r = { 0 };
     tess_status status = tess_part_needs(m->parts, part);
     if (status == TESS_OK && !make_images(m, part, &im))
         status = TESS_ERROR_MEMORY;
+    if (status == TESS_OK && has_results)
+        status = make_results(m, part, &r);
     if (status == TESS_OK)
-        status = tess_run_part(m->parts, part, im.image);
-    if (status == TESS_OK && !m->team->shape.numbers && !take_results(m, part))
-        status = TESS_ERROR_INTERNAL;
+        status = tessi_run_part_on(m->parts, part, im.image, has_results ? r.result : NULL,
+                                   has_results ? r.rows : NULL, NULL);
     free_images(&im);
+    free_results(&r);
     return status;
 }
 

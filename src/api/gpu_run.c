@@ -140,6 +140,27 @@ static GpuImage *list_images(const tess_program *p, const Variant *v, const tess
     return images;
 }
 
+/* Of results that are windows, the rows that are stored; NULL: there are none. */
+static const GpuPart *list_windows(const Variant *v, const tess_args *a, GpuImage *images,
+                                   Arena *arena)
+{
+    const Graph *g = v->graph;
+    GpuPart *parts = NULL;
+    for (uint32_t o = 0; o < g->outputs.n; o++) {
+        const BoundImage *b = &a->outputs[o];
+        GpuImage *im = &images[g->inputs.n + o];
+        if (!b->is_window)
+            continue;
+        if (!parts)
+            parts = ARENA_NEW_ARRAY(arena, GpuPart, g->inputs.n + g->outputs.n + 1);
+        parts[g->inputs.n + o] =
+            (GpuPart){ .is_part = true, .rows = b->shape[0], .skip = b->skip, .wanted = b->wanted };
+        im->offset = (size_t)((int64_t)im->offset + b->skip * im->stride_bytes[0]);
+        im->size[0] = b->wanted;
+    }
+    return parts;
+}
+
 bool tessi_gpu_is_small_run(const tess_program *p, Variant *v, const tess_args *a,
                             const GpuContext *c, Arena *arena, bool *small, Failure *f)
 {
@@ -243,10 +264,10 @@ static bool run_whole(const Run *run, const Binding *b)
     Variant *v = run->v;
     tess_args *a = run->a;
     Failure *f = &a->failure;
-    GpuCall call = { .params = b->params,
-                     .scalars = b->scalars,
-                     .images = list_images(p, v, a, run->arena),
-                     .ends = a->ends };
+    GpuCall call = { .params = b->params, .scalars = b->scalars, .ends = a->ends };
+    GpuImage *images = list_images(p, v, a, run->arena);
+    call.images = images;
+    call.parts = list_windows(v, a, images, run->arena);
     if (!check_contexts(v->graph, call.images, run->context, f))
         return false;
     const GpuCode *code = code_for(p, v, a, run->context, &call);

@@ -447,6 +447,39 @@ tess_status tess_part_share(tess_parts *p, const tess_part *part, size_t output,
     return TESS_OK;
 }
 
+int64_t tessi_part_first(const tess_parts *p, const tess_part *part, size_t output)
+{
+    const RunPass *pass = &p->passes.at[part->pass];
+    const StageId source = stage_of_output(pass, (uint32_t)output);
+    return tessi_part_cuts(&pass->part, source, 0)
+               ? tessi_part_point(&pass->part, source, 0, part->from[0])
+               : 0;
+}
+
+bool tessi_part_shapes(tess_parts *p, const tess_part *part)
+{
+    const RunPass *pass = &p->passes.at[part->pass];
+    for (uint32_t i = 0; i < p->graph->params.n; i++)
+        if (tess_args_scalar(pass->args, p->graph->params.at[i].name,
+                             (double)param_of(p, pass, part, i))
+            != TESS_OK)
+            return give_up(p, pass->args);
+    for (uint32_t i = 0; i < p->program->inputs.n; i++) {
+        const tess_part_use use = tess_parts_use(p, part->pass, i);
+        int64_t shape[MAX_DIMS + 1];
+        if (use == TESS_PART_UNUSED || p->program->inputs.at[i].info.kind > TESS_MASK)
+            continue;
+        DLTensor t = p->args->inputs[i].tensor;
+        memcpy(shape, p->args->inputs[i].shape, sizeof shape);
+        for (int d = 0; use == TESS_PART_CUT && d < pass->part.n_dims; d++)
+            shape[d] = part->to[d] - part->from[d];
+        t.shape = shape;
+        if (tess_args_shape(pass->args, p->program->inputs.at[i].info.name, &t) != TESS_OK)
+            return give_up(p, pass->args);
+    }
+    return true;
+}
+
 /* What a part decides of a result, as a part of what it has computed. */
 static bool take_result(tess_parts *p, RunPass *pass, const tess_part *part, uint32_t o)
 {
@@ -550,8 +583,33 @@ static bool take_inputs(tess_parts *p, const RunPass *pass, const tess_part *par
     return ok;
 }
 
+/* Where a part's results go: to memory of the library, or (results) of others. */
+typedef struct PartPlace {
+    const DLTensor *const *results; /* by output; NULL among them: the library's */
+    const PartRows *rows;           /* by output; NULL: all are stored */
+    void *stream;
+} PartPlace;
+
+static bool bind_results(tess_parts *p, RunPass *pass, const PartPlace *place)
+{
+    if (!place->results)
+        return pass->numbers.n || take_turns(pass)
+               || tessi_failf(&p->failure, TESS_ERROR_MEMORY, "out of memory");
+    for (uint32_t o = 0; o < pass->program->outputs.n; o++) {
+        const PartRows *rows = place->rows ? &place->rows[o] : NULL;
+        if (tess_args_output(pass->args, o, place->results[o]) != TESS_OK)
+            return give_up(p, pass->args);
+        pass->args->outputs[o].is_window = place->results[o] && rows && rows->is_window;
+        if (pass->args->outputs[o].is_window) {
+            pass->args->outputs[o].skip = rows->skip;
+            pass->args->outputs[o].wanted = rows->wanted;
+        }
+    }
+    return true;
+}
+
 static bool run_part(tess_parts *p, RunPass *pass, const tess_part *part,
-                     const DLTensor *const *images)
+                     const DLTensor *const *images, const PartPlace *place)
 {
     Guard guard;
     for (size_t i = 0; i < part->pass; i++)
@@ -564,20 +622,23 @@ static bool run_part(tess_parts *p, RunPass *pass, const tess_part *part,
     if (pass->part.given.n > sizeof wide / sizeof *wide)
         return tessi_failf(&p->failure, TESS_ERROR_UNSUPPORTED,
                            "the program takes more than 64 numbers of whole images");
-    if (!bind_numbers(p, pass, part, wide) || !bind_images(p, pass, part, images))
+    if (!bind_numbers(p, pass, part, wide) || !bind_images(p, pass, part, images)
+        || !bind_results(p, pass, place))
         return false;
-    if (pass->numbers.n == 0 && !take_turns(pass))
-        return tessi_failf(&p->failure, TESS_ERROR_MEMORY, "out of memory");
-    if (tess_run(pass->program, pass->args, NULL) != TESS_OK)
+    if (tess_run(pass->program, pass->args, place->stream) != TESS_OK)
         return give_up(p, pass->args);
+    if (place->results)
+        return true;
     for (uint32_t o = 0; o < pass->program->outputs.n; o++)
         if (!take_result(p, pass, part, o))
             return tessi_failf(&p->failure, TESS_ERROR_INTERNAL, "a part has no result");
     return pass->numbers.n == 0 || add_to_numbers(p, pass, part);
 }
 
-tess_status tess_run_part(tess_parts *p, const tess_part *part, const DLTensor *const *images)
+tess_status tessi_run_part_on(tess_parts *p, const tess_part *part, const DLTensor *const *images,
+                              const DLTensor *const *results, const PartRows *rows, void *stream)
 {
+    const PartPlace place = { results, rows, stream };
     RunPass *pass = pass_of(p, part);
     tess_part needs;
     if (!pass || !images)
@@ -588,9 +649,14 @@ tess_status tess_run_part(tess_parts *p, const tess_part *part, const DLTensor *
     const Rounding callers = tessi_round_to_nearest();
     const bool ok = take_inputs(p, pass, &needs, images)
                         ? add_to_numbers(p, pass, &needs)
-                        : plan_pass(pass, &p->failure) && run_part(p, pass, &needs, images);
+                        : plan_pass(pass, &p->failure) && run_part(p, pass, &needs, images, &place);
     tessi_round_as(callers);
     return ok ? TESS_OK : (tess_status)p->failure.status;
+}
+
+tess_status tess_run_part(tess_parts *p, const tess_part *part, const DLTensor *const *images)
+{
+    return tessi_run_part_on(p, part, images, NULL, NULL, NULL);
 }
 
 tess_status tess_part_result(const tess_parts *p, size_t output, const DLTensor **tensor,

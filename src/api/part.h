@@ -47,6 +47,19 @@ struct tess_parts {
 tess_status tessi_parts_new_on(tess_program *p, const tess_args *args, int device,
                                tess_parts **parts);
 
+/* tess_run_part with the results (NULL: as there) in memory of the caller: all that the part computes of them, from
+ * point tessi_part_first on; or, on devices, of these only some `rows`, and the tensor's others need not be there. What
+ * is on devices alone is put on the stream. */
+typedef struct PartRows {
+    bool is_window;
+    int64_t skip, wanted;
+} PartRows;
+tess_status tessi_run_part_on(tess_parts *p, const tess_part *part, const DLTensor *const *images,
+                              const DLTensor *const *results, const PartRows *rows, void *stream);
+int64_t tessi_part_first(const tess_parts *p, const tess_part *part, size_t output);
+/* Says to the arguments of a part's pass how large its images are. */
+bool tessi_part_shapes(tess_parts *p, const tess_part *part);
+
 /* part_pass.c: finds the passes; false with a failure */
 bool tessi_parts_find(tess_parts *p, Failure *f);
 /* The number that a stage of the whole is, once its pass is done. */

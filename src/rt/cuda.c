@@ -103,7 +103,7 @@ static void part_free(Device *d, DeviceBuffer *b)
     (void)b; /* an address, nothing more */
 }
 
-static CUresult copy_linear(const CudaDevice *d, const DeviceCopy *c, CUstream stream)
+CUresult tessi_cuda_copy_linear(const CudaDevice *d, const DeviceCopy *c, CUstream stream)
 {
     const size_t n = c->row_bytes * c->rows;
     char *to = (char *)c->to + c->to_offset, *from = (char *)c->from + c->from_offset;
@@ -141,10 +141,50 @@ static bool copy(Device *base, const DeviceCopy *c, DeviceStream stream, Failure
     CudaDevice *d = (CudaDevice *)base;
     if (!tessi_cuda_enter(d, f))
         return false;
-    const bool linear = c->to_stride == c->row_bytes && c->from_stride == c->row_bytes;
-    CUresult r = linear ? copy_linear(d, c, stream) : copy_rows(d, c, stream);
+    DeviceCopy whole = *c;
+    bool done = false;
+    if (c->to_stride == c->row_bytes && c->from_stride == c->row_bytes) {
+        whole.row_bytes *= whole.rows;
+        whole.rows = 1;
+    }
+    CUresult r = CUDA_OK;
+    if (tessi_cuda_stages(d, &whole))
+        r = tessi_cuda_stage_copy(d, &whole, stream, &done);
+    if (!done)
+        r = whole.rows == 1 ? tessi_cuda_copy_linear(d, &whole, stream)
+                            : copy_rows(d, &whole, stream);
     bool ok = tessi_cuda_check(&d->api, r, "copy an image", f);
     tessi_cuda_leave(d);
+    return ok;
+}
+
+/* Copies go over the link between the devices where they have one; else the driver takes them through the host. */
+static void ask_for_access(CudaDevice *d, const CudaDevice *peer)
+{
+    const uint64_t bit = UINT64_C(1) << (peer->device & 63);
+    int can = 0;
+    if (d->asked & bit || d->context == peer->context || !d->api.can_access_peer
+        || !d->api.enable_peer)
+        return;
+    d->asked |= bit;
+    if (d->api.can_access_peer(&can, d->device, peer->device) == CUDA_OK && can)
+        d->api.enable_peer(peer->context, 0); /* it may have been enabled by others: the same */
+}
+
+static bool peer(const DevicePeerCopy *c, Failure *f)
+{
+    CudaDevice *to = (CudaDevice *)c->to_device, *from = (CudaDevice *)c->from_device;
+    const CUdeviceptr target = device_address(c->to) + c->to_offset;
+    const CUdeviceptr source = device_address(c->from) + c->from_offset;
+    if (!tessi_cuda_enter(to, f))
+        return false;
+    ask_for_access(to, from);
+    const bool within = to->context == from->context || !to->api.copy_peer;
+    const CUresult r = within ? to->api.copy_on_device(target, source, c->bytes, c->to_stream)
+                              : to->api.copy_peer(target, to->context, source, from->context,
+                                                  c->bytes, c->to_stream);
+    const bool ok = tessi_cuda_check(&to->api, r, "copy from one device to another", f);
+    tessi_cuda_leave(to);
     return ok;
 }
 
@@ -350,6 +390,7 @@ static bool owns(Device *base, DeviceStream stream, void *buffer)
 static void close_device(Device *base)
 {
     CudaDevice *d = (CudaDevice *)base;
+    tessi_cuda_stage_free(d);
     if (d->retained)
         d->api.context_release(d->device);
     free(d);
@@ -363,6 +404,7 @@ static const DeviceOps cuda_ops = {
     .part_free = part_free,
     .free = free_buffer,
     .copy = copy,
+    .peer = peer,
     .fill = fill,
     .build = tessi_cuda_build,
     .module_free = tessi_cuda_module_free,

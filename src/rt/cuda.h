@@ -47,13 +47,16 @@ bool tessi_cuda_load_driver(CudaDriver *driver, Failure *f);
 bool tessi_cuda_load_nvrtc(Nvrtc *nvrtc, Failure *f);
 
 /* ---- cuda.c */
+typedef struct CudaStage CudaStage;
 typedef struct CudaDevice {
     Device base;
     CudaDriver api;
     const Nvrtc *nvrtc; /* NULL: looked for when a text must be compiled */
     CUdevice device;
     CUcontext context;
-    bool retained; /* the context is the device's primary one and was retained */
+    bool retained;                 /* the context is the device's primary one and was retained */
+    _Atomic(CudaStage *) stage[2]; /* of large copies: to the host, to the device; NULL: none yet */
+    uint64_t asked; /* by number of a device: it was asked for access to its memory */
 } CudaDevice;
 struct DeviceModule;
 /* The device by a driver and compiler given as tables; `nvrtc` may be NULL. */
@@ -67,6 +70,16 @@ bool tessi_cuda_enter(CudaDevice *d, Failure *f);
 void tessi_cuda_leave(CudaDevice *d);
 /* True when r is success; else one sentence, "CUDA cannot <what>: <why>". */
 bool tessi_cuda_check(const CudaDriver *api, CUresult r, const char *what, Failure *f);
+
+CUresult tessi_cuda_copy_linear(const CudaDevice *d, const DeviceCopy *copy, CUstream stream);
+
+/* ---- cuda_stage.c: large copies between the device and ordinary memory of the host */
+/* Whether a copy is one; a single row may be of any length. */
+bool tessi_cuda_stages(const CudaDevice *d, const DeviceCopy *copy);
+/* In the place of the driver's copy; to the host it is done when this returns. *done false: there is no memory for it,
+ * and nothing was done. The context must be entered. */
+CUresult tessi_cuda_stage_copy(CudaDevice *d, const DeviceCopy *copy, CUstream stream, bool *done);
+void tessi_cuda_stage_free(CudaDevice *d);
 
 /* ---- cuda_build.c, with the meaning of device_ops.h */
 bool tessi_cuda_build(Device *d, DeviceBuild *job, DeviceModule **module, Failure *f);

@@ -110,6 +110,42 @@ bool tessi_device_copy(Device *d, const DeviceCopy *copy, DeviceStream stream, F
     return d->ops->copy(d, &plain, stream, f);
 }
 
+static bool copy_through_host(const DevicePeerCopy *c, Failure *f)
+{
+    void *between = malloc(c->bytes);
+    if (!between)
+        return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+    const DeviceCopy out = { .way = DEVICE_TO_HOST,
+                             .to = between,
+                             .from = c->from,
+                             .from_offset = c->from_offset,
+                             .row_bytes = c->bytes,
+                             .rows = 1 };
+    const DeviceCopy in = { .way = DEVICE_TO_DEVICE,
+                            .to = c->to,
+                            .to_offset = c->to_offset,
+                            .from = between,
+                            .row_bytes = c->bytes,
+                            .rows = 1 };
+    const bool ok = tessi_device_copy(c->from_device, &out, c->from_stream, f)
+                    && tessi_device_synchronise(c->from_device, c->from_stream, f)
+                    && tessi_device_copy(c->to_device, &in, c->to_stream, f)
+                    && tessi_device_synchronise(c->to_device, c->to_stream, f);
+    free(between);
+    return ok;
+}
+
+bool tessi_device_copy_peer(const DevicePeerCopy *c, Failure *f)
+{
+    const DeviceOps *ops = c->to_device->ops;
+    if (!c->bytes)
+        return true;
+    if (!ops->peer || ops != c->from_device->ops)
+        return copy_through_host(c, f);
+    return (!c->after || tessi_device_await(c->to_device, c->to_stream, c->after, f))
+           && ops->peer(c, f);
+}
+
 bool tessi_device_fill(Device *d, void *buffer, size_t offset, size_t bytes, uint8_t value,
                        DeviceStream stream, Failure *f)
 {

@@ -82,6 +82,16 @@ typedef struct
 } DeviceCopy;
 /* Enqueued; memory of the host must stay until the stream is synchronised. */
 bool tessi_device_copy(Device *d, const DeviceCopy *copy, DeviceStream stream, Failure *f);
+/* Bytes of a buffer of one device to that of another, of the same kind or through memory of the host. Enqueued on
+ * to_stream, behind what was on from_stream when `after` was recorded there. */
+typedef struct DevicePeerCopy {
+    Device *to_device, *from_device;
+    void *to, *from;
+    size_t to_offset, from_offset, bytes;
+    DeviceStream to_stream, from_stream;
+    DeviceEvent after; /* NULL: nothing is waited for */
+} DevicePeerCopy;
+bool tessi_device_copy_peer(const DevicePeerCopy *copy, Failure *f);
 bool tessi_device_fill(Device *d, void *buffer, size_t offset, size_t bytes, uint8_t value,
                        DeviceStream stream, Failure *f);
 

@@ -16,6 +16,7 @@ typedef struct DeviceOps {
     void (*part_free)(Device *d, DeviceBuffer *b);
     void (*free)(Device *d, DeviceBuffer *b);
     bool (*copy)(Device *d, const DeviceCopy *copy, DeviceStream stream, Failure *f);
+    bool (*peer)(const DevicePeerCopy *copy, Failure *f); /* NULL: through the host */
     bool (*fill)(Device *d, void *buffer, size_t offset, size_t bytes, uint8_t value,
                  DeviceStream stream, Failure *f);
     bool (*build)(Device *d, DeviceBuild *job, DeviceModule **module, Failure *f);

@@ -355,6 +355,13 @@ static CUresult fake_graph_destroy(CUgraph g)
     return drop(g);
 }
 
+/* Of the optional functions it has those of graphs. */
+#define fake_copy_peer       NULL
+#define fake_can_access_peer NULL
+#define fake_enable_peer     NULL
+#define fake_host_alloc      NULL
+#define fake_host_free       NULL
+
 static const CudaDriver fake_driver = {
 #define F(name, symbol, arguments) .name = fake_##name,
 #define O                          F
@@ -771,6 +778,7 @@ int main(void)
         cmocka_unit_test(test_cuda_each_call_fails),
         cmocka_unit_test(test_cuda_sentences),
         cmocka_unit_test(test_cuda_compile_error),
+
         cmocka_unit_test(test_cuda_newer_device),
         cmocka_unit_test(test_cuda_adopts_streams),
         cmocka_unit_test(test_refuses_impossible_launches),
