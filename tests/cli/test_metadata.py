@@ -175,8 +175,8 @@ def test_computed_places(folder):
         "vector#2 float farther[6, 32] = far(a);\nvector#2 float moved[M, N] = aside(a);\n"
         "both = ( [.., .., ..] = twice; [1, .., ..] = a; );\n"
         "return resize_linear(a, 24, 8), resize_nearest(a, 5, 7), resize_cubic(a, 36, 16, -0.5),\n"
-        "resize_lanczos(a, 6, 40), resize_area(a, 6, 4, 8), farther, moved, gaussian_recursive(a, 2), t<12>, euclidean_distance(a),\n"
-        "maximum(both, 0), rotate(a, 20);\n")
+        "resize_lanczos(a, 6, 40), resize_area(a, 6, 4, 8), farther, moved, gaussian_recursive(a, 2), t<12>,\n"
+        "euclidean_distance(a), maximum(both, 0), rotate(a, 20);\n")
     want = [((2, 0.5), (0, 0)), ((16 / 7, 2.4), (0, 0)), ((1, 1 / 3), (0, 0)), ((0.4, 2), (0, 0)), ((4, 2), (0, 0)),
             ((0.5, 2), (0, 2.5)), ((1, 1), (2.25, 0)), *[((1, 1), (0, 0))] * 4, None]
     names = [folder / f"c{i}.tif" for i in range(len(want))]
