@@ -338,13 +338,22 @@ const ExprId *tessi_bodies(Lower *l, const StageId *stage, uint32_t n)
     return body;
 }
 
-static bool has_window(Lower *l, const Nest *nest)
+static uint32_t count_windows(Lower *l, const Nest *nest)
 {
+    uint32_t n = 0;
     ExprList list = tessi_reach(l, nest->roots, nest->n_roots);
     for (uint32_t i = 0; i < list.n; i++)
-        if (tessi_expr(l->g, list.at[i])->kind == EXPR_WINDOW)
-            return true;
-    return false;
+        n += tessi_expr(l->g, list.at[i])->kind == EXPR_WINDOW;
+    return n;
+}
+
+/* The vectors that a step takes where the plan says nothing of windows: one accumulator would be one chain of operations
+ * that wait for each other, and more than these would not stay in registers. */
+static uint8_t vectors_of_windows(uint32_t windows)
+{
+    enum { ACCUMULATORS = 8, MOST = 4 };
+    const uint32_t room = windows > ACCUMULATORS ? 1 : ACCUMULATORS / windows;
+    return (uint8_t)(room < MOST ? room : MOST);
 }
 
 /* Stages in registers that the job reads; NULL when there are none. */
@@ -372,8 +381,11 @@ void tessi_job_nest(Lower *l, const PlanGroup *group, uint8_t rows, Nest *nest, 
     nest->n_roots = job->roots ? job->n : 0;
     nest->stage = job->stage;
     nest->rows = rows;
-    nest->windows = nest->roots && has_window(l, nest);
-    nest->columns = nest->windows || !nest->tiled ? tessi_level_columns(&group->levels) : 1;
+    const uint32_t windows = nest->roots ? count_windows(l, nest) : 0;
+    nest->windows = windows > 0;
+    nest->columns = windows || !nest->tiled ? tessi_level_columns(&group->levels) : 1;
+    if (windows && rows <= 1 && nest->columns <= 1 && nest->vector)
+        nest->columns = vectors_of_windows(windows);
     nest->packed = group->packed;
     nest->carries = carries_of(l, job);
     nest->band = job->band;

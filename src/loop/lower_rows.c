@@ -1,4 +1,5 @@
-/* Windows for several rows at once, with all accumulators in variables, which a printer keeps in vector registers.
+/* The loops over windows, for one row or for several at once, with all accumulators in variables, which a printer keeps
+ * in vector registers.
  *
  * Rows that lie above one another read the same pixels at different steps of their windows: row r reads pixel row i
  * at its step i - r. Where that is so the loop runs over rows of pixels, and each value loaded serves all rows that
@@ -21,6 +22,38 @@ typedef struct Rows {
 
 /* ---- Steps ----------------------------------------------------------------------------------- */
 
+/* The number of the window's point in row-major order. */
+static LExprId flat_point(Lower *l, const Eval *ev, WindowId id)
+{
+    const Window *w = tessi_window(l->g, id);
+    const WindowVars *vars = &ev->open.at[ev->open.n - 1];
+    LExprId flat = tessi_l_int(l, 0);
+    for (int i = 0; i < w->n_vars; i++) {
+        int64_t n = (int64_t)w->hi[i] - w->lo[i] + 1;
+        LExprId at = tessi_l_op(l, OP_SUB, vars->var[i], tessi_l_int(l, w->lo[i]));
+        flat = tessi_l_op(l, OP_ADD, tessi_l_op(l, OP_MUL, flat, tessi_l_int(l, n)), at);
+    }
+    return flat;
+}
+
+/* One step of one member, its operands placed. */
+static void step(const Rows *s, const Member *m, const LExprId *operand)
+{
+    Lower *l = s->l;
+    const Expr *e = tessi_expr(l->g, m->id);
+    if (e->reduction == REDUCE_MEDIAN) {
+        LExprId at = m->acc.v ? tessi_lexpr_var(l->p, m->acc) : flat_point(l, s->ev[0], e->window);
+        tessi_scope_store(l, m->local, &at, 1, operand[0]);
+        if (m->acc.v)
+            tessi_lower_set(l, m->acc, tessi_l_op(l, OP_ADD, at, tessi_l_int(l, 1)));
+        return;
+    }
+    LExprId acc = tessi_lexpr_var(l->p, m->acc);
+    tessi_lower_set(l, m->acc, tessi_window_step_expr(l, m, operand, acc));
+    if (m->seen.v)
+        tessi_lower_set(l, m->seen, tessi_lower_bool(l, true));
+}
+
 /* The steps at the window's point in hand of all members that stand under the same condition. */
 static void steps_under(Rows *s, ExprId where)
 {
@@ -39,15 +72,8 @@ static void steps_under(Rows *s, ExprId where)
         }
     }
     tessi_scope_place(l, operands.at, operands.n);
-    for (uint32_t i = 0; i < taken.n; i++) {
-        const Member *m = taken.at[i];
-        LExprId acc = tessi_lexpr_var(l->p, m->acc);
-        tessi_lower_set(
-            l, m->acc,
-            tessi_window_step_expr(l, m, &operands.at[(size_t)i * WINDOW_OPERANDS], acc));
-        if (m->seen.v)
-            tessi_lower_set(l, m->seen, tessi_lower_bool(l, true));
-    }
+    for (uint32_t i = 0; i < taken.n; i++)
+        step(s, taken.at[i], &operands.at[(size_t)i * WINDOW_OPERANDS]);
 }
 
 static void push_vars(Rows *s, uint32_t r, const WindowVars *vars)
@@ -157,21 +183,24 @@ static void pixel_rows(Rows *s, WindowId window)
 
 /* ---- Windows --------------------------------------------------------------------------------- */
 
-static void run_family(Lower *l, Eval **ev, uint32_t n, ExprId id)
+void tessi_window_run(Lower *l, Eval **ev, uint32_t n, ExprId id)
 {
     const Family first = tessi_window_family(l, ev[0], id);
     Rows s = { .l = l, .ev = ev, .n = n, .family = ARENA_NEW_ARRAY(l->arena, Family, n) };
+    bool any = false;
     for (uint32_t r = 0; r < n; r++) {
         s.family[r].window = first.window;
         VEC_FOREACH (const Member, m, &first.members)
             VEC_PUSH(l->arena, &s.family[r].members, *m);
-        VEC_FOREACH (Member, m, &s.family[r].members)
+        VEC_FOREACH (Member, m, &s.family[r].members) {
+            any = any || m->cond != COND_NEVER;
             if (m->cond != COND_NEVER)
                 tessi_window_declare(l, m);
+        }
     }
-    if (shares_pixels(&s, &first))
+    if (n > 1 && shares_pixels(&s, &first))
         pixel_rows(&s, first.window);
-    else
+    else if (any)
         same_point(&s, first.window);
     for (uint32_t r = 0; r < n; r++)
         VEC_FOREACH (const Member, m, &s.family[r].members)
@@ -186,6 +215,6 @@ void tessi_eval_rows(Lower *l, Eval **ev, uint32_t n, const ExprId *roots, uint3
         if (e->kind == EXPR_WINDOW && e->reduction != REDUCE_MEDIAN
             && l->deps[list.at[i].v].level < 0 && !*tessi_eval_cell(ev[0], list.at[i])
             && tessi_window_condition(l, e) != COND_NEVER)
-            run_family(l, ev, n, list.at[i]);
+            tessi_window_run(l, ev, n, list.at[i]);
     }
 }

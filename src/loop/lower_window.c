@@ -51,13 +51,6 @@ static bool is_open(const Eval *ev, WindowId w)
     return false;
 }
 
-/* It has a value here, or a strip of values. */
-static bool is_made(const Eval *ev, ExprId id)
-{
-    uint32_t *cell = tessi_eval_cell(ev, id);
-    return *cell || (ev->strip && ev->strip[cell - ev->value].v);
-}
-
 /* All variables that the expression uses from outside have values here. */
 static bool can_stand_here(const Lower *l, const Eval *ev, ExprId id)
 {
@@ -101,7 +94,7 @@ Family tessi_window_family(Lower *l, Eval *ev, ExprId id)
         ExprId other = ev->exprs.at[i];
         const Expr *e = tessi_expr(l->g, other);
         if (e->kind == EXPR_WINDOW && e->window.v == f.window.v && other.v != id.v
-            && !tessi_window_is_selected(l, e) && !is_made(ev, other)
+            && !tessi_window_is_selected(l, e) && !*tessi_eval_cell(ev, other)
             && can_stand_here(l, ev, other) && !inner_windows(l, ev, other, false))
             add_member(l, &f, other);
     }
@@ -160,20 +153,6 @@ void tessi_lower_set(Lower *l, LVarId var, LExprId value)
     s->a = value;
 }
 
-/* The number of the window's point in row-major order. */
-static LExprId flat_point(Lower *l, const Eval *ev, WindowId id)
-{
-    const Window *w = tessi_window(l->g, id);
-    const WindowVars *vars = &ev->open.at[ev->open.n - 1];
-    LExprId flat = tessi_l_int(l, 0);
-    for (int i = 0; i < w->n_vars; i++) {
-        int64_t n = (int64_t)w->hi[i] - w->lo[i] + 1;
-        LExprId at = tessi_l_op(l, OP_SUB, vars->var[i], tessi_l_int(l, w->lo[i]));
-        flat = tessi_l_op(l, OP_ADD, tessi_l_op(l, OP_MUL, flat, tessi_l_int(l, n)), at);
-    }
-    return flat;
-}
-
 void tessi_window_operands(Lower *l, Eval *ev, const Member *m, LExprId *operand)
 {
     const Expr e = *tessi_expr(l->g, m->id), body = *tessi_expr(l->g, e.arg[0]);
@@ -191,23 +170,6 @@ LExprId tessi_window_step_expr(Lower *l, const Member *m, const LExprId *operand
     LExprId next = e->fused ? tessi_lexpr_op(l->p, OP_FMA, operand[0], operand[1], acc)
                             : tessi_l_op(l, tessi_reduction_op(e->reduction), acc, operand[0]);
     return m->cond == COND_DATA ? tessi_l_select(l, operand[2], next, acc) : next;
-}
-
-/* One step of one member, its operands placed. */
-static void step(Lower *l, const Eval *ev, const Member *m, const LExprId *operand)
-{
-    const Expr *e = tessi_expr(l->g, m->id);
-    if (e->reduction == REDUCE_MEDIAN) {
-        LExprId at = m->acc.v ? tessi_lexpr_var(l->p, m->acc) : flat_point(l, ev, e->window);
-        tessi_scope_store(l, m->local, &at, 1, operand[0]);
-        if (m->acc.v)
-            tessi_lower_set(l, m->acc, tessi_l_op(l, OP_ADD, at, tessi_l_int(l, 1)));
-        return;
-    }
-    LExprId acc = tessi_lexpr_var(l->p, m->acc);
-    tessi_lower_set(l, m->acc, tessi_window_step_expr(l, m, operand, acc));
-    if (m->seen.v)
-        tessi_lower_set(l, m->seen, tessi_lower_bool(l, true));
 }
 
 ExprId tessi_window_if(const Lower *l, const Member *m)
@@ -229,36 +191,6 @@ bool tessi_window_next_if(const Lower *l, const Family *f, uint32_t *i, ExprId *
         return true;
     }
     return false;
-}
-
-/* The steps of all members that stand under the same condition (`where`; none: under no IF). */
-static void steps_under(Lower *l, Eval *ev, const Family *f, ExprId where)
-{
-    VEC(LExprId) operands = { 0 };
-    VEC(const Member *) taken = { 0 };
-    VEC_FOREACH (const Member, m, &f->members) {
-        if (m->cond == COND_NEVER || tessi_window_if(l, m).v != where.v)
-            continue;
-        LExprId operand[WINDOW_OPERANDS];
-        tessi_window_operands(l, ev, m, operand);
-        for (int i = 0; i < WINDOW_OPERANDS; i++)
-            VEC_PUSH(l->arena, &operands, operand[i]);
-        VEC_PUSH(l->arena, &taken, m);
-    }
-    tessi_scope_place(l, operands.at, operands.n);
-    for (uint32_t i = 0; i < taken.n; i++)
-        step(l, ev, taken.at[i], &operands.at[(size_t)i * WINDOW_OPERANDS]);
-}
-
-static void loop_body(Lower *l, Eval *ev, const Family *f)
-{
-    ExprId where;
-    steps_under(l, ev, f, (ExprId){ 0 });
-    for (uint32_t i = 0; tessi_window_next_if(l, f, &i, &where);) {
-        tessi_scope_if(l, tessi_eval_expr(l, ev, where));
-        steps_under(l, ev, f, where);
-        tessi_scope_close(l);
-    }
 }
 
 /* Sorts what was gathered and takes the middle. */
@@ -384,18 +316,5 @@ void tessi_eval_window(Lower *l, Eval *ev, ExprId id)
         tessi_eval_set(l, ev, id, tessi_window_selected(l, ev, id));
         return;
     }
-    Family f = tessi_window_family(l, ev, id);
-    bool any = false;
-    VEC_FOREACH (Member, m, &f.members) {
-        if (m->cond != COND_NEVER)
-            tessi_window_declare(l, m);
-        any = any || m->cond != COND_NEVER;
-    }
-    if (any) {
-        tessi_window_open(l, ev, f.window);
-        loop_body(l, ev, &f);
-        tessi_window_close(l, ev, f.window);
-    }
-    VEC_FOREACH (const Member, m, &f.members)
-        tessi_eval_set(l, ev, m->id, tessi_window_result(l, m));
+    tessi_window_run(l, &ev, 1, id);
 }

@@ -1,5 +1,7 @@
-/* Inside lowering: windows that share a loop, as lower_window.c (one point after the other) and lower_strip.c (a
- * strip of points at a time) both make them. */
+/* Inside lowering: windows that share a loop.
+ *
+ *   lower_window.c  which they are, their accumulators, and windows that are written out
+ *   lower_rows.c    their loops, for one row of points or for several */
 #ifndef TESSERA_LOOP_LOWER_WINDOW_H
 #define TESSERA_LOOP_LOWER_WINDOW_H
 
@@ -19,7 +21,7 @@ typedef struct Member {
     Condition cond;
     LVarId acc;      /* MEDIAN with a condition: number of values so far */
     LVarId seen;     /* COND_STATIC: whether it held somewhere */
-    LBufferId local; /* MEDIAN: the values; in strips: the accumulators */
+    LBufferId local; /* MEDIAN: the values */
 } Member;
 
 typedef struct Family {
@@ -44,6 +46,9 @@ LExprId tessi_window_step_expr(Lower *l, const Member *m, const LExprId *operand
 /* Opens the loops over the window and makes its variables known to the evaluation; closes them. */
 void tessi_window_open(Lower *l, Eval *ev, WindowId id);
 void tessi_window_close(Lower *l, Eval *ev, WindowId id);
+/* The windows that share a loop with `id`, for n evaluations of the same expressions at points above one another; they
+ * have their values then. */
+void tessi_window_run(Lower *l, Eval **ev, uint32_t n, ExprId id);
 /* lower_select.c: a median that is found without storing its values. */
 bool tessi_window_is_selected(const Lower *l, const Expr *e);
 LExprId tessi_window_selected(Lower *l, Eval *ev, ExprId id);

@@ -332,6 +332,15 @@ static bool check_body(Vectors *v, const LStmt *loop, bool near)
     return check_block(v, &loop->body);
 }
 
+static bool has_loop(const LBlock *block)
+{
+    for (uint32_t i = 0; i < block->n; i++)
+        if (block->at[i]->kind == LSTMT_FOR || has_loop(&block->at[i]->body)
+            || has_loop(&block->at[i]->orelse))
+            return true;
+    return false;
+}
+
 static bool qualifies(Vectors *v, const LStmt *loop)
 {
     v->loop = loop;
@@ -346,7 +355,8 @@ static bool qualifies(Vectors *v, const LStmt *loop)
         return false;
     if (!check_body(v, loop, true) && !(v->far && check_body(v, loop, false)))
         return false;
-    if (v->strides && !v->gathers) /* compilers know how to load each second element */
+    /* Compilers know how to load each second element, in innermost loops. */
+    if (v->strides && !v->gathers && !has_loop(&loop->body))
         return false;
     v->repeatable = true;
     VEC_FOREACH (const uint32_t, b, &v->touched)
