@@ -347,8 +347,8 @@ static uint32_t count_windows(Lower *l, const Nest *nest)
     return n;
 }
 
-/* The vectors that a step takes where the plan says nothing of windows: one accumulator would be one chain of operations
- * that wait for each other, and more than these would not stay in registers. */
+/* The vectors that a step takes where the plan says nothing of windows: one accumulator would be one chain of
+ * operations that wait for each other, and more than these would not stay in registers. */
 static uint8_t vectors_of_windows(uint32_t windows)
 {
     enum { ACCUMULATORS = 8, MOST = 4 };
