@@ -191,21 +191,60 @@ def requirements(results):
             print(f"{said}: {name}: {mine / theirs:.3f} of {library}, at most {most}")
 
 
+class Moved:
+    """A module whose functions get their arrays on the device."""
+
+    def __init__(self, module, send):
+        self.module, self.send, self.moved = module, send, {}
+
+    def __getattr__(self, name):
+        function = getattr(self.module, name)
+        return lambda *a, **k: function(*(self._sent(x) for x in a), **{n: self._sent(x) for n, x in k.items()})
+
+    def _sent(self, x):
+        import numpy as np
+        return self.moved.setdefault(id(x), (x, self.send(x)))[1] if isinstance(x, np.ndarray) else x
+
+
+def of_torch(torch, name, real):
+    """The same by PyTorch's own functions, in floats, where it has them."""
+    x = torch.from_numpy(real).cuda()[None, None]
+    functional = torch.nn.functional
+    line = lambda n: torch.ones(1, 1, n, 1, device="cuda") / n
+    around = lambda n: functional.pad(x, (n,) * 4, "reflect")
+    separable = lambda n: lambda: functional.conv2d(functional.conv2d(around(n // 2), line(n)), line(n).mT)
+    edges = torch.ones(1, 1, 3, 3, device="cuda")
+    grid = torch.rand(1, *real.shape, 2, device="cuda") * 2 - 1
+    calls = {
+        "gaussian_filter 2, float": separable(17), "gaussian_filter 5, float": separable(41),
+        "gaussian_filter1d 2": lambda: functional.conv2d(functional.pad(x, (8, 8, 0, 0), "reflect"), line(17).mT),
+        "uniform_filter 7, float": lambda: functional.avg_pool2d(around(3), 7, 1),
+        "maximum_filter 15, float": lambda: functional.max_pool2d(x, 15, 1, 7),
+        "median_filter 3, float": lambda: around(1).unfold(2, 3, 1).unfold(3, 3, 1).flatten(-2).median(-1).values,
+        "convolve 7x7, float": lambda: functional.conv2d(around(3), torch.ones(1, 1, 7, 7, device="cuda")),
+        "sobel": lambda: functional.conv2d(around(1), edges), "laplace": lambda: functional.conv2d(around(1), edges),
+        "map_coordinates, linear": lambda: functional.grid_sample(x, grid, align_corners=True),
+        "zoom 0.5, linear": lambda: functional.interpolate(x, scale_factor=0.5, mode="bilinear"),
+    }
+    return calls.get(name)
+
+
 def on_device(size, runs, only):
-    """The programs behind the functions on a CUDA device, beside CuPy and PyTorch."""
+    """The functions with arrays of CuPy on a CUDA device, beside CuPy's and PyTorch's."""
     import cupy
     import cupyx.scipy.ndimage as theirs
     import numpy as np
-    import tessera
     import tessera.ndimage as ours
-    from tessera.ndimage import _engine, _interpolation
+    import tessera.skimage as ours_skimage
     torch = optional("torch")
+    begin, end = cupy.cuda.Event(), cupy.cuda.Event()
 
     def timed(call):
-        begin, end = cupy.cuda.Event(), cupy.cuda.Event()
-        call()
+        if call is None:
+            return None
         times = []
-        for _ in range(runs):
+        for _ in range(runs + 2):
+            cupy.cuda.Device().synchronize()
             begin.record()
             call()
             end.record()
@@ -213,76 +252,25 @@ def on_device(size, runs, only):
             times.append(cupy.cuda.get_elapsed_time(begin, end))
         return min(times)
 
-    def program_of(call):
-        """(program, arrays, numbers) of the only program that a function runs."""
-        seen = []
-
-        def note(text, inputs, numbers, operations, place=None):
-            seen.append((text, inputs, numbers))
-            raise StopIteration
-
-        before = _engine.execute
-        _engine.execute = _interpolation.execute = note
-        try:
-            call(ours)
-        except StopIteration:
-            pass
-        finally:
-            _engine.execute = _interpolation.execute = before
-        text, inputs, numbers = seen[0]
-        program = tessera.compile(text, target="cuda", fp="strict", quiet=True)
-        return program, [cupy.asarray(np.ascontiguousarray(a)) for a in inputs], numbers
-
-    def of_torch(name, real):
-        if torch is None:
-            return None
-        x = torch.from_numpy(real).cuda()[None, None]
-        functional = torch.nn.functional
-        line = torch.ones(17, device="cuda") / 17
-        calls = {
-            "gaussian_filter 2, float": lambda: functional.conv2d(
-                functional.conv2d(functional.pad(x, (8, 8, 8, 8), "reflect"), line[None, None, None]),
-                line[None, None, :, None]),
-            "uniform_filter 7, float": lambda: functional.avg_pool2d(functional.pad(x, (3, 3, 3, 3), "reflect"), 7, 1),
-            "maximum_filter 15, float": lambda: functional.max_pool2d(x, 15, 1, 7),
-            "convolve 7x7, float": lambda: functional.conv2d(
-                functional.pad(x, (3, 3, 3, 3), "reflect"), torch.ones(1, 1, 7, 7, device="cuda")),
-            "zoom 0.5, linear": lambda: functional.interpolate(x, scale_factor=0.5, mode="bilinear"),
-        }
-        return calls.get(name)
-
     real = np.random.default_rng(7).random((size, size), np.float32)
     print(f"{size}x{size} on the device, milliseconds, best of {runs}\n")
     print("| function | Tessera | CuPy | PyTorch | of CuPy |\n| --- | ---: | ---: | ---: | ---: |")
-
-    class OfCuPy:
-        """CuPy's functions with their arrays on the device."""
-        def __getattr__(self, name):
-            function = getattr(theirs, name)
-            return lambda *a, **k: function(*(self._moved(x) for x in a), **{n: self._moved(x) for n, x in k.items()})
-
-        def __init__(self):
-            self.moved = {}
-
-        def _moved(self, x):
-            if not isinstance(x, np.ndarray):
-                return x
-            return self.moved.setdefault(id(x), (x, cupy.asarray(x)))[1]
-
-    module = OfCuPy()
-    for name, call, _, _ in rows_of(size, 1)[0]:
+    module, mine = Moved(theirs, cupy.asarray), Moved(ours, cupy.asarray)
+    of_scipy, of_skimage = rows_of(size, 1)
+    rows = [(name, call, mine, module) for name, call, _, _ in of_scipy]
+    rows += [(name, call, Moved(ours_skimage, cupy.asarray), None) for name, call, _ in of_skimage]
+    for name, call, here, there in rows:
         if only not in name:
             continue
-        program, arrays, numbers = program_of(call)
-        mine = timed(lambda: program(*arrays, **numbers))
+        times = [timed(lambda: call(here))]
         try:
-            cupys = timed(lambda: call(module))
+            times.append(timed(there and (lambda: call(there))))
         except Exception as error:  # what CuPy does not have
             print(f"(CuPy: {name}: {type(error).__name__})", file=sys.stderr)
-            cupys = None
-        other = of_torch(name, real)
-        row = [mine, cupys, timed(other) if other else None, mine / cupys if cupys else None]
-        print(f"| {name} | {' | '.join('' if v is None else f'{v:.3f}' for v in row)} |", flush=True)
+            times.append(None)
+        times.append(timed(of_torch(torch, name, real) if torch and there else None))
+        times.append(times[0] / times[1] if times[1] else None)
+        print(f"| {name} | {' | '.join('' if v is None else f'{v:.3f}' for v in times)} |", flush=True)
 
 
 def calls():

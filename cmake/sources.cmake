@@ -135,4 +135,5 @@ set(TESSERA_CLI_SOURCES
 # The processes that it is run as.
 set(TESSERA_PROCESS_SOURCES cli/alone.c cli/mpi.c)
 set(TESSERA_PYTHON_SOURCES
-    python/src/module.c python/src/program.c python/src/run.c python/src/spline.c python/src/tensor.c)
+    python/src/memory.c python/src/module.c python/src/program.c python/src/run.c python/src/spline.c
+    python/src/tensor.c)

@@ -4,6 +4,7 @@
  *
  *   module.c   the module: functions, setting up
  *   tensor.c   objects of Python as tensors
+ *   memory.c   memory of devices
  *   program.c  the type Program
  *   run.c      its runs
  *   spline.c   the coefficients of splines */
@@ -52,6 +53,12 @@ typedef struct Tensor {
 bool tesspy_tensor(const Core *core, PyObject *array, const tess_info *info, PyObject *said,
                    bool writable, PyObject *stream, Tensor *out);
 void tesspy_tensor_clear(Tensor *t);
+/* The form of DLPack's capsules before its version 1. */
+typedef struct Managed {
+    DLTensor t;
+    void *context;
+    void (*deleter)(struct Managed *self);
+} Managed;
 /* NumPy's name of an element type, "float32". */
 const char *tesspy_type_name(DLDataType type);
 DLDataType tesspy_type_named(const char *name); /* all zero: there is none of that name */
@@ -84,6 +91,10 @@ PyObject *tesspy_run(PyObject *self, PyObject *args);
 PyObject *tesspy_shapes(PyObject *self, PyObject *args);
 PyObject *tesspy_dump(PyObject *self, PyObject *args);
 PyObject *tesspy_reach(PyObject *self, PyObject *args);
+
+/* memory.c: a method of programs, and a function. */
+PyObject *tesspy_device_image(PyObject *self, PyObject *args);
+PyObject *tesspy_lend(PyObject *module, PyObject *image);
 
 /* ---- Splines ----------------------------------------------------------------------------------------------------- */
 PyObject *tesspy_spline(PyObject *module, PyObject *args);

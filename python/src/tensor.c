@@ -18,12 +18,7 @@ typedef struct ArrayInterface {
 } ArrayInterface;
 enum { ALIGNED = 0x100, NATIVE_ORDER = 0x200, WRITEABLE = 0x400 };
 
-/* The forms of DLPack's capsules: that before version 1, and that since. */
-typedef struct Managed {
-    DLTensor t;
-    void *context;
-    void (*deleter)(struct Managed *self);
-} Managed;
+/* The form of DLPack's capsules since version 1. */
 typedef struct VersionedManaged {
     uint32_t major, minor;
     void *context;

@@ -204,32 +204,144 @@ def type_of(thing, name, ndim):
 
 
 class Kind:
-    """How results are made: `allocate(shape, type)` for the core, or None; `finish(array)` makes of that what is
-    returned."""
+    """What a library's arrays are made by. `allocate(shape, type)` makes memory for a result (None: NumPy's), `finish`
+    of that what is returned; the others make arrays of it from arrays of it."""
 
-    def __init__(self, allocate=None, finish=None, stream=None):
-        self.allocate, self.finish, self.stream = allocate, finish, stream
+    stream = None
+    device = None  # (the number of) that of CUDA, where the memory lies
+    allocate = None
+    finish = None
 
-
-def _torch(like):
-    import torch
-
-    def allocate(shape, element):
-        return torch.empty(shape, dtype=getattr(torch, element), device=like.device)
-
-    current = torch.cuda.current_stream(like.device) if like.device.type == "cuda" else None
-    return Kind(allocate, None, current)
+    def of_program(self, program):
+        """What makes memory for a program's results."""
+        return self.allocate
 
 
-def _cupy(like):
-    import cupy
-    return Kind(lambda shape, element: cupy.empty(shape, element), None, cupy.cuda.get_current_stream())
+class _Torch(Kind):
+    def __init__(self, like):
+        import torch
+        self._torch, self._like = torch, like
+        if like.device.type == "cuda":
+            self.device = like.get_device()
+            self.stream = torch.cuda.current_stream(like.device)
+
+    def allocate(self, shape, element):
+        return self._torch.empty(shape, dtype=getattr(self._torch, element), device=self._like.device)
+
+    def send(self, array):
+        return self._torch.from_numpy(array).to(self._like.device)
+
+    def view(self, array, element):
+        return array.view(getattr(self._torch, element))
+
+    def contiguous(self, array):
+        return array.detach().contiguous()
+
+    def assign(self, target, values):
+        target.copy_(values)
+
+    def moveaxis(self, array, source, destination):
+        return array.movedim(source, destination)
+
+    def to_host(self, array):
+        return array.detach().cpu().numpy()
 
 
-def _jax(like):
-    """Its arrays cannot be written, so results are made on the host and go to the device of the image."""
-    import jax
-    return Kind(None, lambda array: jax.device_put(array, next(iter(like.devices()))))
+class _CuPy(Kind):
+    def __init__(self, like):
+        import cupy
+        self._cupy, self.device, self.stream = cupy, like.device.id, cupy.cuda.get_current_stream()
+
+    def allocate(self, shape, element):
+        with self._cupy.cuda.Device(self.device):
+            return self._cupy.empty(shape, element)
+
+    def send(self, array):
+        with self._cupy.cuda.Device(self.device):
+            return self._cupy.asarray(array)
+
+    def view(self, array, element):
+        return array.view(element)
+
+    def contiguous(self, array):
+        return self._cupy.ascontiguousarray(array)
+
+    def assign(self, target, values):
+        target[...] = values
+
+    def moveaxis(self, array, source, destination):
+        return self._cupy.moveaxis(array, source, destination)
+
+    def to_host(self, array):
+        return self._cupy.asnumpy(array)
+
+
+class DeviceMemory:
+    """An image in the memory of a program's device, which DLPack lends."""
+
+    def __init__(self, program, shape, element, device):
+        self._device, self._image = device, program._device_image(shape, element)
+
+    def __dlpack_device__(self):
+        return _CUDA, self._device
+
+    def __dlpack__(self, stream=None, **options):
+        return _core.lend(self._image)
+
+
+def _wait_for_device(number):
+    """Until all work of a CUDA device is done."""
+    import ctypes
+    driver, device, context = ctypes.CDLL("libcuda.so.1"), ctypes.c_int(), ctypes.c_void_p()
+    failed = driver.cuDeviceGet(ctypes.byref(device), number) or driver.cuDevicePrimaryCtxRetain(
+        ctypes.byref(context), device
+    )
+    if not failed:
+        failed = driver.cuCtxPushCurrent_v2(context)
+        failed = failed or driver.cuCtxSynchronize()
+        driver.cuCtxPopCurrent_v2(ctypes.byref(context))
+        driver.cuDevicePrimaryCtxRelease_v2(device)
+    if failed:
+        raise _errors.DeviceError(f"the CUDA device {number} does not end its work (error {failed} of the driver)")
+
+
+class _Jax(Kind):
+    """Its arrays cannot be written, so that results lie in memory of ours, which becomes an array of JAX."""
+
+    def __init__(self, like):
+        import jax
+        self._jax, self._place = jax, next(iter(like.devices()))
+        if self._place.platform in ("gpu", "cuda"):
+            self.device = int(like.__dlpack_device__()[1])
+
+    def of_program(self, program):
+        if self.device is None or not program._on_cuda:
+            return None
+        return lambda shape, element: DeviceMemory(program, shape, element, self.device)
+
+    def finish(self, made):
+        if not isinstance(made, DeviceMemory):
+            return self._jax.device_put(made, self._place)
+        _wait_for_device(self.device)  # JAX has streams of its own
+        return self._jax.dlpack.from_dlpack(made)
+
+    def send(self, array):
+        return self._jax.device_put(array, self._place)
+
+    def view(self, array, element):
+        return array.view(element)
+
+    def contiguous(self, array):
+        return array
+
+    def assign(self, target, values):
+        raise _errors.ArgumentError("arrays of JAX cannot be written: take what the function returns")
+
+    def moveaxis(self, array, source, destination):
+        return self._jax.numpy.moveaxis(array, source, destination)
+
+    def to_host(self, array):
+        return np.asarray(array)
 
 
 def like_xarray(like, array):
@@ -243,12 +355,19 @@ def like_xarray(like, array):
     return type(like)(array, kept, like.dims, like.name, like.attrs)
 
 
-def _xarray(like):
-    return Kind(None, lambda array: like_xarray(like, array))
+class _Xarray(Kind):
+    def __init__(self, like):
+        self._like = like
+
+    def finish(self, array):
+        return like_xarray(self._like, array)
+
+    def send(self, array):
+        return like_xarray(self._like, array)
 
 
-_MAKERS = {("torch", "Tensor"): _torch, ("torch.nn.parameter", "Parameter"): _torch, ("cupy", "ndarray"): _cupy,
-           ("jaxlib", "ArrayImpl"): _jax, ("xarray.core.dataarray", "DataArray"): _xarray}
+_MAKERS = {("torch", "Tensor"): _Torch, ("torch.nn.parameter", "Parameter"): _Torch, ("cupy", "ndarray"): _CuPy,
+           ("jaxlib", "ArrayImpl"): _Jax, ("xarray.core.dataarray", "DataArray"): _Xarray}
 NUMPY = Kind()
 
 

@@ -384,7 +384,7 @@ class Program:
         kind = _arrays.kind_of(arrays)
         stream = kind.stream if stream is None else stream
         handle = _arrays._stream_of(stream)
-        results = self._core.run(arrays, numbers or None, outs, stream, handle, kind.allocate, verify)
+        results = self._core.run(arrays, numbers or None, outs, stream, handle, kind.of_program(self), verify)
         if kind.finish:
             results = tuple(r if outs is not None and outs[i] is r else kind.finish(r) for i, r in enumerate(results))
         return results[0] if self._n_out == 1 else results
@@ -466,6 +466,15 @@ class Program:
     def name(self):
         """The name in diagnostics."""
         return self._options["name"]
+
+    @property
+    def _on_cuda(self):
+        """bool: whether it runs on a CUDA device."""
+        return self._options["target"] == "cuda"
+
+    def _device_image(self, shape, element):
+        """Memory of its device, which `_core.lend` lends."""
+        return self._core.device_image(shape, element)
 
     @property
     def text(self):

@@ -218,6 +218,61 @@ def test_jax_arrays_on_a_device(on_device, rng):
     assert (np.asarray(y) == tessera.compile(SCALE)(a)).all()
 
 
+FUNCTIONS = [
+    lambda m, a: m.ndimage.gaussian_filter(a, 2), lambda m, a: m.ndimage.median_filter(a, 3),
+    lambda m, a: m.ndimage.gaussian_gradient_magnitude(a, 1, mode="constant", cval=0.3),
+    lambda m, a: m.ndimage.grey_opening(a, (5, 3)), lambda m, a: m.ndimage.white_tophat(a, 3),
+    lambda m, a: m.ndimage.zoom(a, 0.7, order=1), lambda m, a: m.ndimage.zoom(a, (1.2, 0.9), mode="nearest"),
+    lambda m, a: m.ndimage.rotate(a, 30), lambda m, a: m.ndimage.sobel(a, output=np.float64),
+    lambda m, a: m.ndimage.binary_erosion(a, iterations=0), lambda m, a: m.skimage.sobel(a),
+    lambda m, a: m.skimage.unsharp_mask(a, 2), lambda m, a: m.skimage.threshold_otsu(a),
+    lambda m, a: m.skimage.denoise_bilateral(a), lambda m, a: m.skimage.richardson_lucy(a, np.ones((3, 3)) / 9, 3),
+]
+
+
+def check_functions(send, host, is_there, rng):
+    """All of them give what they give of NumPy's arrays, and leave it on the device."""
+    import tessera.ndimage, tessera.skimage  # noqa: E401,F401
+    real = rng.random((70, 90), np.float32)
+    for call in FUNCTIONS:
+        for a in (real, (real * 255).astype(np.uint8)):
+            want, found = call(tessera, a), call(tessera, send(a))
+            if np.ndim(want) == 0:
+                assert float(found) == pytest.approx(float(want), rel=1e-5)
+                continue
+            assert is_there(found) and host(found).dtype == want.dtype
+            np.testing.assert_allclose(host(found).astype(float), want.astype(float), rtol=1e-5,
+                                       atol=1e-6 if want.dtype.kind == "f" else 1)
+
+
+def test_functions_of_torch_tensors(torch, rng):
+    check_functions(lambda a: torch.from_numpy(a).cuda(), lambda t: t.cpu().numpy(), lambda t: t.is_cuda, rng)
+
+
+def test_functions_of_cupy_arrays(cupy, rng):
+    check_functions(cupy.asarray, cupy.asnumpy, lambda t: isinstance(t, cupy.ndarray), rng)
+
+
+def test_functions_of_jax_arrays(on_device, rng):
+    jax = pytest.importorskip("jax")
+    if jax.default_backend() != "gpu":
+        pytest.skip("JAX sees no CUDA device")
+    jax.config.update("jax_enable_x64", True)
+    check_functions(jax.numpy.asarray, np.asarray, lambda t: next(iter(t.devices())).platform == "gpu", rng)
+
+
+def test_results_in_jax_are_not_copied(on_device, rng):
+    jax = pytest.importorskip("jax")
+    if jax.default_backend() != "gpu":
+        pytest.skip("JAX sees no CUDA device")
+    a = rng.random((2000, 3000), np.float32)
+    x = jax.numpy.asarray(a)
+    for _ in range(5):
+        y = on_device(x, s=0.5)
+        assert on_device.time.copy_ms == 0
+        assert float(jax.numpy.sum(y != jax.numpy.asarray(tessera.compile(SCALE)(a, s=0.5)))) == 0
+
+
 def test_the_compiler_of_kernels_comes_from_pip(tmp_path):
     """`pip install tessera[cuda]` lays it in a folder of site-packages, where no loader looks; what the package opens
     is found by its name afterwards. Here an empty library stands for it."""

@@ -7,8 +7,10 @@ import warnings
 
 import numpy as np
 
-from .. import _stencil
+from .. import _arrays, _errors, _stencil
 from .._translate import TYPES
+from ._device import Remote
+from ._device import run as run_there
 
 RULES = {
     "reflect": "reflect", "grid-mirror": "reflect", "mirror": "mirror", "nearest": "clamp", "wrap": "wrap",
@@ -20,9 +22,22 @@ _LINE = 16      # terms of a sum that stand together
 
 # ---- Arguments
 # --------------------------------------------------------------------------------------------------
+def as_array(input):
+    if isinstance(input, Remote):
+        return input
+    if _arrays.is_on_cuda(input):
+        raise _errors.ArgumentError("an array lies on a device, but the image does not")
+    return np.asarray(input)
+
+
+def in_rows(array):
+    """The same elements, one row behind the other."""
+    return array.readable() if isinstance(array, Remote) else np.ascontiguousarray(array)
+
+
 def as_image(input):
     """The array, of a type that images have; rows of any stride stay where they are."""
-    array = np.asarray(input)
+    array = as_array(input)
     if array.dtype.kind not in "biufc" or array.dtype in (np.float16, np.longdouble, np.clongdouble):
         raise RuntimeError(f"data type not supported: {array.dtype.name}")
     return array
@@ -30,6 +45,13 @@ def as_image(input):
 
 def plain(array):
     """The same values as a program reads them."""
+    if isinstance(array, Remote):
+        if array.dtype != np.uint64:
+            return array
+        array = array.view(np.int64)
+        if array.min() < 0:
+            raise _errors.UnsupportedError("images on a device have no values from 2^63 on")
+        return array
     if array.dtype == np.uint64:
         array = array.view(np.int64) if array.size and array.max() < 1 << 63 else array.astype(np.float64)
     if not array.dtype.isnative or not array.flags.aligned:
@@ -100,7 +122,7 @@ class Output:
             if not issubclass(dtype.type, np.number):
                 raise RuntimeError("output must have numeric dtype")
         else:
-            self.array, self.given = np.asarray(output), True
+            self.array, self.given = as_array(output), True
             if self.array.shape != shape:
                 raise RuntimeError(f"output shape not correct: {self.array.shape}, not {shape}")
             if complex_output and self.array.dtype.kind != "c":
@@ -129,6 +151,8 @@ class Output:
     def place_for(self, *inputs):
         """Memory that a program can write: the caller's array where it may."""
         a = self.array
+        if isinstance(a, Remote):
+            return None
         if (
             not self.given
             or a.dtype.name != self.stage_type
@@ -262,6 +286,8 @@ _seen = {}  # how often a text was interpreted
 def execute(text, inputs, numbers, operations, place=None):
     """Runs a text. What is little is interpreted until it has been asked for so often that the C compiler would have
     paid."""
+    if any(isinstance(i, Remote) for i in inputs):
+        return run_there(text, inputs, numbers)
     count = _seen.get(text, 0)
     small = operations < _LITTLE and count < 20
     if small:

@@ -1,5 +1,6 @@
 """Linear and rank filters with SciPy's names, signatures and rules."""
 import functools
+import math
 import operator
 import warnings
 from collections.abc import Iterable
@@ -9,7 +10,8 @@ import numpy as np
 from .. import _errors
 from .._translate import TYPES
 from ._engine import (
-    Output, Pipe, all_axes, along, as_image, at, bounds, chain, literal, one_axis, plain, rule_of, sequence, stored,
+    Output, Pipe, Remote, all_axes, along, as_image, at, bounds, chain, in_rows, literal, one_axis, plain, rule_of,
+    sequence, stored,
 )
 
 _TINY = np.finfo(float).eps  # below it SciPy takes a weight for none
@@ -239,7 +241,8 @@ def _passes(image, place, stages):
             stage(pipe, axis, place.stage_type)
         return pipe.run(place)
     for axis, stage in stages:
-        flat = np.ascontiguousarray(image).reshape(int(np.prod(image.shape[:axis])), image.shape[axis], -1)
+        before, behind = math.prod(image.shape[:axis]), math.prod(image.shape[axis + 1:])
+        flat = in_rows(image).reshape((before, image.shape[axis], behind))
         pipe = Pipe(plain(flat))
         stage(pipe, 1, place.stage_type)
         image = pipe.run(Output(place.dtype, flat)).reshape(image.shape)
@@ -533,13 +536,20 @@ def _real(image):
     return image
 
 
+def _of_function(function, image, *arguments, **named):
+    """What a function of the caller's gives: of images on a device it takes and gives the caller's arrays."""
+    if isinstance(image, Remote):
+        return Remote(function(image.array, *arguments, **named))
+    return np.asarray(function(image, *arguments, **named))
+
+
 def _generic(input, function, output, mode, cval, arguments, named, axes, magnitude):
     image = as_image(input)
     axes = all_axes(axes, image.ndim)
     place, named = Output(output, image), named or {}
-    result = np.array(image, place.dtype) if not axes else None
+    result = image.astype(place.dtype) if not axes else None
     for axis, m in zip(axes, sequence(mode, len(axes))):
-        made = np.asarray(function(image, axis, place.dtype, m, cval, *arguments, **named))
+        made = _of_function(function, image, axis, place.dtype, m, cval, *arguments, **named)
         made = np.multiply(made, made) if magnitude else made
         result = made if result is None else result + made
     if magnitude and axes:
@@ -763,8 +773,9 @@ def generic_filter(
             "generic_filter of a stencil has no origin and no axes: the stencil's offsets say where it reads"
         )
     place = Output(output, image)
-    result = function(
-        plain(image), *extra_arguments, border=f"constant({float(cval)!r})" if rule == "constant" else rule,
-        **(extra_keywords or {}),
-    )
-    return place.finish(np.asarray(result).astype(place.dtype, copy=False))
+    def filtered(array):
+        return function(
+            array, *extra_arguments, border=f"constant({float(cval)!r})" if rule == "constant" else rule,
+            **(extra_keywords or {}),
+        ).compute()
+    return place.finish(_of_function(filtered, plain(image)).astype(place.dtype, copy=False))

@@ -12,7 +12,9 @@ import numpy as np
 
 from .. import _core, _errors
 from .._translate import TYPES
-from ._engine import Output, as_image, execute, literal, plain, rule_of, sequence
+from ._engine import (
+    Output, Pipe, Remote, along, as_array, as_image, chain, execute, literal, plain, rule_of, sequence,
+)
 
 # How coordinates outside are brought inside: below 0, and above n - 1, of x in an image of n points; l is n - 1, and
 # images of one point have 0.
@@ -85,6 +87,8 @@ def _spline(image, orders, mode, cval, prefilter):
     if max(orders) < 2 or not prefilter:
         return image, [0] * image.ndim
     pads = [_PAD if order > 1 and mode in ("nearest", "grid-constant") else 0 for order in orders]
+    if isinstance(image, Remote):
+        return _spline_there(image, orders, mode, cval, pads), pads
     image = image.astype(np.float64)
     if any(pads):
         wide = dict(mode="edge") if mode == "nearest" else dict(constant_values=cval)
@@ -96,6 +100,62 @@ def _spline(image, orders, mode, cval, prefilter):
         before, behind = math.prod(made.shape[:axis]), math.prod(made.shape[axis + 1:])
         _core.spline_filter(made.ctypes.data, before, n, behind, order, _SPLINE_ENDS.get(mode, 0))
     return made, pads
+
+
+# The poles of the recursions that make the coefficients of splines.
+_POLES = {
+    2: [math.sqrt(8) - 3], 3: [math.sqrt(3) - 2],
+    4: [
+        math.sqrt(664 - math.sqrt(438976)) + math.sqrt(304) - 19,
+        math.sqrt(664 + math.sqrt(438976)) - math.sqrt(304) - 19,
+    ],
+    5: [
+        math.sqrt(67.5 - math.sqrt(4436.25)) + math.sqrt(26.25) - 6.5,
+        math.sqrt(67.5 + math.sqrt(4436.25)) - math.sqrt(26.25) - 6.5,
+    ],
+}
+
+
+@functools.lru_cache
+def _spline_weights(pole):
+    """The two recursions of a pole as weights of the neighbours to both sides, as far as doubles show them."""
+    reach = math.ceil(math.log(1e-17) / math.log(abs(pole)))
+    return [(1 - pole) / (1 + pole) * pole**abs(k) for k in range(-reach, reach + 1)]
+
+
+def _spline_there(image, orders, mode, cval, pads):
+    """The same on a device, where recursions along rows would leave most of it idle: as correlations, which the rule
+    of the borders makes the same."""
+    if any(pads):
+        sizes = ", ".join(f"N{d}" for d in range(image.ndim))
+        places = ", ".join(f"P{d}" for d in range(image.ndim))
+        at = ", ".join(f"index({d}) - {pad}" for d, pad in enumerate(pads))
+        rule = "clamp" if mode == "nearest" else "constant(cval)"
+        text = (
+            f"stencil f(vector#{image.ndim} uint8 P, vector#{image.ndim} double X) {{ return X[{at}]; }}\n"
+            f"parameter {sizes}, {places};\nvector#{image.ndim} {TYPES[image.dtype.name]} a[{sizes}];\n"
+            f"vector#{image.ndim} uint8 p[{places}];\ndouble cval;\nwide = cast<double>(a);\n"
+            f"return f(p, wide:{rule});\n"
+        )
+        larger = image.empty([n + 2 * pad for n, pad in zip(image.shape, pads)], np.uint8)
+        image = image.run(text, larger, cval=float(cval))
+    pipe = Pipe(image)
+    if pipe.type != "float64":
+        pipe.stage("cast<double>(X)", "any", "float64", None)
+    rule = {2: "wrap", 1: "reflect", 0: "mirror"}[_SPLINE_ENDS.get(mode, 0)]
+    for axis, order in enumerate(orders):
+        for pole in _POLES.get(order, ()):
+            weights = _spline_weights(pole)
+            half = len(weights) // 2
+            terms = [f"{along(image.ndim, axis, 0)} * {literal(weights[half])}"]
+            terms += [
+                f"({along(image.ndim, axis, k)} + {along(image.ndim, axis, -k)}) * {literal(weights[half + k])}"
+                for k in range(-half, 0)
+            ]
+            locals, total = chain(terms)
+            rules = ", ".join(rule if d == axis else "clamp" for d in range(image.ndim))
+            pipe.stage(total, "double", "float64", f"[{rules}]" if image.ndim > 1 else rule, 2 * len(weights), locals)
+    return pipe.run(Output(np.float64, image))
 
 
 def _named(text, d):
@@ -207,7 +267,8 @@ def _transform(image, place, coordinates, orders, mode, cval, prefilter):
     declarations = f"parameter {sizes};\nvector#{n_out} uint8 p[{sizes}];\n"  # says how large the result is
     arguments = [(f"vector#{n_out} uint8 P", "p")]
     text = _text(image, n_out, coordinates, orders, mode, pads, _stored_type(place), declarations, arguments)
-    return _run(image, place, text, [np.zeros(place.shape, np.uint8)], cval, orders)
+    shaped = image.empty(place.shape, np.uint8) if isinstance(image, Remote) else np.zeros(place.shape, np.uint8)
+    return _run(image, place, text, [shaped], cval, orders)
 
 
 def _complex_parts(function):
@@ -223,6 +284,12 @@ def _complex_parts(function):
     return transform
 
 
+def _line(coordinates):
+    if isinstance(coordinates, Remote):
+        return coordinates.astype(np.float64, copy=False).reshape([-1])
+    return np.ascontiguousarray(coordinates, np.float64).reshape(-1)
+
+
 @_complex_parts
 def _map_coordinates(image, coordinates, order, mode, prefilter, *, output, cval):
     place = Output(output, image, coordinates.shape[1:])
@@ -234,7 +301,7 @@ def _map_coordinates(image, coordinates, order, mode, prefilter, *, output, cval
         raise _errors.UnsupportedError(f"transforms have up to 4 dimensions, not {image.ndim}")
     orders = [order] * image.ndim
     image, pads = _spline(image, orders, mode, cval, prefilter)
-    others = [np.ascontiguousarray(c, np.float64).reshape(-1) for c in coordinates]
+    others = [_line(c) for c in coordinates]
     declarations = "parameter P;\n" + "".join(f"vector#1 double q{d}[P];\n" for d in range(image.ndim))
     arguments = [(f"vector#1 double Q{d}", f"q{d}") for d in range(image.ndim)]
     text = _text(
@@ -246,7 +313,7 @@ def _map_coordinates(image, coordinates, order, mode, prefilter, *, output, cval
 def map_coordinates(input, coordinates, output=None, order=3, mode="constant", cval=0.0, prefilter=True):
     """The image at given coordinates, as `scipy.ndimage.map_coordinates`."""
     _check_order(order)
-    coordinates = np.asarray(coordinates)
+    coordinates = as_array(coordinates)
     if np.iscomplexobj(coordinates):
         raise TypeError("Complex type not supported")
     if np.ndim(input) < 1 or coordinates.ndim < 2:
@@ -273,7 +340,7 @@ def affine_transform(
     _check_order(order)
     image = as_image(input)
     if output_shape is None:
-        output_shape = output.shape if isinstance(output, np.ndarray) else image.shape
+        output_shape = output.shape if isinstance(output, (np.ndarray, Remote)) else image.shape
     if image.ndim < 1 or len(output_shape) < 1:
         raise RuntimeError("input and output rank must be > 0")
     matrix = np.asarray(matrix, dtype=np.float64)
@@ -324,7 +391,8 @@ def zoom(input, zoom, output=None, order=3, mode="constant", cval=0.0, prefilter
     factors = sequence(zoom, image.ndim)
     shape = tuple(int(round(n * z)) for n, z in zip(image.shape, factors))
     if prefilter and all(z == 1 for z in factors):
-        return Output(output, image, shape).finish(image)
+        place = Output(output, image, shape)
+        return place.copy_of(image.astype(place.dtype))
     if grid_mode and mode in ("constant", "wrap"):
         warnings.warn(
             f"It is recommended to use mode = grid-{mode} instead of {mode} when grid_mode is True.", stacklevel=2

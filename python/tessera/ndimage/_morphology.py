@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 
-from ._engine import Output, Pipe, all_axes, as_image, at, plain, sequence
+from ._engine import Output, Pipe, Remote, all_axes, as_array, as_image, at, plain, sequence
 from ._filters import _check_origin, _mask, _pipe_of, _real, _spread, _window, extreme_filter
 
 
@@ -54,7 +54,7 @@ def _warn_of_size(size, footprint):
 def _two_steps(first, second, input, size, footprint, structure, output, mode, cval, origin, axes):
     """One after the other. SciPy keeps what a structure makes of bools in their bytes, which need not be 0 or 1 in
     between."""
-    image = np.asarray(input)
+    image = as_array(input)
     if image.dtype == np.bool_ and structure is not None:
         image, output = image.view(np.uint8), np.bool_ if output is None else output
     made = first(image, size, footprint, structure, None, mode, cval, origin, axes=axes)
@@ -78,7 +78,7 @@ def grey_closing(
 
 
 def _given(output):
-    return output if isinstance(output, np.ndarray) else None
+    return output if isinstance(output, (np.ndarray, Remote)) else None
 
 
 def morphological_gradient(
@@ -95,7 +95,7 @@ def morphological_laplace(
     input, size=None, footprint=None, structure=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None
 ):
     """Dilation plus erosion less twice the image, as `scipy.ndimage.morphological_laplace`."""
-    image = np.asarray(input)
+    image = as_array(input)
     high = grey_dilation(image, size, footprint, structure, None, mode, cval, origin, axes=axes)
     low = grey_erosion(image, size, footprint, structure, _given(output), mode, cval, origin, axes=axes)
     np.add(high, low, low)
@@ -113,7 +113,7 @@ def white_tophat(
     input, size=None, footprint=None, structure=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None
 ):
     """The image less its opening, as `scipy.ndimage.white_tophat`."""
-    image = np.asarray(input)
+    image = as_array(input)
     opened = grey_opening(
         image, _warn_of_size(size, footprint), footprint, structure, output, mode, cval, origin, axes=axes
     )
@@ -124,7 +124,7 @@ def black_tophat(
     input, size=None, footprint=None, structure=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None
 ):
     """The closing less the image, as `scipy.ndimage.black_tophat`."""
-    image = np.asarray(input)
+    image = as_array(input)
     closed = grey_closing(
         image, _warn_of_size(size, footprint), footprint, structure, output, mode, cval, origin, axes=axes
     )
@@ -165,18 +165,22 @@ def _binary_step(image, structure, mask, border, origins, which):
     return pipe
 
 
+def _differ(a, b):
+    return a.differs_from(b) if isinstance(a, Remote) else not np.array_equal(a, b)
+
+
 def _binary(input, structure, iterations, mask, output, border, origin, axes, which):
     try:
         iterations = operator.index(iterations)
     except TypeError as error:
         raise TypeError("iterations parameter should be an integer") from error
-    image = _real(np.asarray(input))
+    image = _real(as_array(input))
     if image.ndim == 0:  # a point, as a line of one
         made = _binary(
             image[None], [True] if structure is None else np.reshape(structure, 1), iterations,
             None if mask is None else np.reshape(mask, 1), bool, border, origin, axes, which,
         )
-        return Output(output if isinstance(output, np.ndarray) else bool, image).finish(made[0])
+        return Output(output if _given(output) is not None else bool, image).finish(made[0])
     axes = all_axes(axes, image.ndim)
     structure = generate_binary_structure(len(axes), 1) if structure is None else np.asarray(structure, dtype=bool)
     if structure.ndim != len(axes):
@@ -184,7 +188,7 @@ def _binary(input, structure, iterations, mask, output, border, origin, axes, wh
     if structure.size < 1:
         raise RuntimeError("structure must not be empty")
     if mask is not None:
-        mask = np.ascontiguousarray(np.asarray(mask) != 0)
+        mask = plain(as_array(mask) != 0)
         if mask.shape != image.shape:
             raise RuntimeError("mask and input must have equal sizes")
     origins = sequence(origin, len(axes))
@@ -194,13 +198,13 @@ def _binary(input, structure, iterations, mask, output, border, origin, axes, wh
     structure, origins = _spread(structure, origins, axes, image.ndim, "structure")
     for n, o in zip(structure.shape, origins):
         _check_origin(n, o)
-    if isinstance(output, np.ndarray):
+    if _given(output) is not None:
         if np.iscomplexobj(output):
             raise TypeError("Complex output type not supported")
     else:
         output = bool
     place = Output(output, image)
-    current = plain(np.ascontiguousarray(image != 0))
+    current = plain(image != 0)
     if image.size == 0:
         return place.finish(current)
     _pipe_of(current)
@@ -208,7 +212,7 @@ def _binary(input, structure, iterations, mask, output, border, origin, axes, wh
     while True:
         made = _binary_step(current, structure, mask, border, origins, which).run(Output(None, current))
         done += 1
-        if done == iterations or (iterations < 1 and np.array_equal(made, current)):
+        if done == iterations or (iterations < 1 and not _differ(made, current)):
             return place.finish(made)
         current = made
 

@@ -3,7 +3,14 @@ this module.
 
 scikit-image finds them by the entry points `skimage_backends` and `skimage_backend_infos`, for the functions that its
 version hands on to backends. """
+from ..ndimage._device import takes_all as _takes_all
 from . import filters, morphology, restoration
+
+for _module in (filters, morphology, restoration):
+    for _name, _function in list(vars(_module).items()):
+        if _function.__class__ is type(_takes_all) and _function.__module__ == _module.__name__ and _name[0] != "_":
+            setattr(_module, _name, _takes_all(_function))
+
 from .filters import (
     difference_of_gaussians, farid, gaussian, laplace, median, prewitt, scharr, sobel, threshold_otsu, unsharp_mask,
 )

@@ -5,7 +5,10 @@ from collections.abc import Iterable
 import numpy as np
 
 from .. import ndimage
-from ._common import as_float, float_type
+from .._translate import TYPES
+from ..ndimage._engine import Output, Pipe, Remote, as_array, literal, plain, sequence
+from ..ndimage._filters import _correlate, _gaussian_of, _gaussian_stage
+from ._common import as_float, float_pipe, float_type
 
 _FARID_SMOOTH = [0.0376593171958126, 0.249153396177344, 0.426374573253687, 0.249153396177344, 0.0376593171958126]
 _FARID_EDGE = [0.109603762960254, 0.276690988455557, 0, -0.276690988455557, -0.109603762960254]
@@ -17,11 +20,9 @@ def gaussian(
     """Gaussian filter, as `skimage.filters.gaussian`."""
     if np.any(np.asarray(sigma) < 0.0):
         raise ValueError("Sigma values less than zero are not valid")
-    image = np.asarray(image)
+    image = as_array(image)
     if channel_axis is not None:
-        sigma = list(sigma) if isinstance(sigma, Iterable) else [sigma] * (image.ndim - 1)
-        if len(sigma) == image.ndim - 1:
-            sigma.insert(channel_axis % image.ndim, 0)
+        sigma = _sigmas(sigma, image.ndim, channel_axis)
     if not preserve_range:
         image = as_float(image)
     image = image.astype(float_type(image.dtype), copy=False)
@@ -69,22 +70,32 @@ def _inside(result, mask):
     return result
 
 
+def _convolved(pipe, kernel, mode, cval):
+    """A convolution by a kernel of odd extents."""
+    _correlate(pipe, np.flip(kernel), [mode] * pipe.ndim, cval, [0] * pipe.ndim, pipe.type)
+
+
 def _edges(image, mask, smooth, axis, mode, cval, edge=(1, 0, -1)):
-    image = as_float(image)
-    image = image.astype(float_type(image.dtype), copy=False)
-    n = image.ndim
+    pipe = float_pipe(image)
+    n, start, found = pipe.ndim, pipe.branch(), []
     axes = list(range(n)) if axis is None else [axis] if np.isscalar(axis) else list(axis)
-    output = np.zeros(image.shape, image.dtype)
     for across in axes:
         kernel = _along(edge, n, across)
         for d in range(n):
-            if d != across:
+            if d != across % n:
                 kernel = kernel * _along(smooth, n, d)
-        found = ndimage.convolve(image, kernel, mode=mode, cval=cval)
-        output += found * found if len(axes) > 1 else found
+        pipe.back(start)
+        _convolved(pipe, kernel, mode, cval)
+        found.append(pipe.last)
     if len(axes) > 1:
-        output = np.sqrt(output) / np.sqrt(n, dtype=output.dtype)
-    return _inside(output, mask)
+        squares = " + ".join(f"P{i} * P{i}" for i in range(len(axes)))
+        pipe.combine(found, f"sqrt({squares}) / sqrt(cast<{TYPES[pipe.type]}>({n}))", pipe.type)
+    return _inside(_result(pipe), mask)
+
+
+def _result(pipe):
+    """What a program gives, in the type that it computes in."""
+    return pipe.run(Output(np.dtype(pipe.type), pipe.source))
 
 
 def sobel(image, mask=None, *, axis=None, mode="reflect", cval=0.0):
@@ -109,29 +120,66 @@ def farid(image, mask=None, *, axis=None, mode="reflect", cval=0.0):
 
 def laplace(image, ksize=3, mask=None):
     """The negative sum of second differences, as `skimage.filters.laplace`; `ksize` changes nothing there either."""
-    image = as_float(image)
-    image = image.astype(float_type(image.dtype), copy=False)
-    kernel = np.zeros([3] * image.ndim)
-    for d in range(image.ndim):
-        kernel[tuple(slice(None) if e == d else 1 for e in range(image.ndim))] = -1
-    kernel[(1,) * image.ndim] = 2.0 * image.ndim
-    return _inside(ndimage.convolve(image, kernel), mask)
+    pipe = float_pipe(image)
+    kernel = np.zeros([3] * pipe.ndim)
+    for d in range(pipe.ndim):
+        kernel[tuple(slice(None) if e == d else 1 for e in range(pipe.ndim))] = -1
+    kernel[(1,) * pipe.ndim] = 2.0 * pipe.ndim
+    _convolved(pipe, kernel, "reflect", 0.0)
+    return _inside(_result(pipe), mask)
 
 
 def unsharp_mask(image, radius=1.0, amount=1.0, preserve_range=False, *, channel_axis=None):
     """What a Gaussian takes away, added, as `skimage.filters.unsharp_mask`."""
-    image = np.asarray(image)
-    kind = float_type(image.dtype)
-    start = (image if preserve_range else as_float(image)).astype(kind, copy=False)
-    blurred = gaussian(start, radius, mode="reflect", channel_axis=channel_axis)
-    result = start + (start - blurred) * amount
+    image = as_array(image)
     if preserve_range:
-        return result
-    return np.clip(result, -1.0 if (start < 0).any() else 0.0, 1.0, out=result)
+        pipe = Pipe(plain(image.astype(float_type(image.dtype), copy=False)))
+    else:
+        pipe = float_pipe(image)
+    start, n = pipe.branch(), pipe.ndim
+    for d, sigma in enumerate(_sigmas(radius, n, channel_axis)):
+        if sigma > 1e-15:
+            _gaussian_stage(_gaussian_of(sigma, 0, 4.0, None), "reflect", 0.0, pipe, d, pipe.type)
+    element = TYPES[pipe.type]
+    body = f"P0 + (P0 - P1) * cast<{element}>({literal(amount)})"
+    if not preserve_range:
+        lowest = -1.0 if image.dtype.kind in "if" and image.min() < 0 else 0.0
+        body = f"clamp({body}, cast<{element}>({literal(lowest)}), cast<{element}>(1))"
+    pipe.combine([start[0], pipe.last], body, pipe.type)
+    return _result(pipe)
+
+
+def _sigmas(sigma, n, channel_axis):
+    """One for each axis, 0 for that of the channels."""
+    if channel_axis is None:
+        return sequence(sigma, n)
+    given = list(sigma) if isinstance(sigma, Iterable) else [sigma] * (n - 1)
+    if len(given) == n - 1:
+        given.insert(channel_axis % n, 0)
+    return given
+
+
+def _histogram_there(image, nbins):
+    """The same on a device."""
+    low, high = float(image.min()), float(image.max())
+    whole = image.dtype.kind in "bui"
+    n = int(high - low) + 1 if whole else nbins
+    key = "X - low" if whole else f"min(floor((X - low) * {literal(n / (high - low))}), {n - 1}.0d)"
+    sizes = ", ".join(f"N{d}" for d in range(image.ndim))
+    text = (
+        f"stencil f(vector#{image.ndim} double X, double low) {{ return {key}; }}\nparameter {sizes};\n"
+        f"vector#{image.ndim} {TYPES[image.dtype.name]} a[{sizes}];\ndouble low;\n"
+        f"return histogram(f(a, low), {n});\n"
+    )
+    counts = image.run(text, low=low).to_host()
+    edges = np.linspace(low, high, n + 1)
+    return counts, low + np.arange(n) if whole else (edges[:-1] + edges[1:]) / 2
 
 
 def _histogram(image, nbins):
     """(counts, centres): every value of integers, else bins between the extremes."""
+    if isinstance(image, Remote):
+        return _histogram_there(image, nbins)
     if image.dtype.kind in "bui":
         image = image.astype(np.uint8) if image.dtype == bool else image
         low = int(image.min())
@@ -145,13 +193,14 @@ def threshold_otsu(image=None, nbins=256, *, hist=None):
     if image is None and hist is None:
         raise ValueError("Either image or hist must be provided.")
     if image is not None:
-        image = np.asarray(image)
+        image = as_array(image)
         if image.ndim > 2 and image.shape[-1] in (3, 4):
             warnings.warn(
                 f"threshold_otsu is for grey images; one of shape {image.shape} looks like a colour image", stacklevel=2
             )
-        if (image == image.ravel()[0]).all():
-            return image.ravel()[0]
+        lowest = image.min()
+        if lowest == image.max():
+            return lowest
     if hist is not None:
         counts, centres = hist if isinstance(hist, (tuple, list)) else (hist, np.arange(np.size(hist)))
         used = np.flatnonzero(counts)

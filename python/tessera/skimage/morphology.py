@@ -2,6 +2,7 @@
 import numpy as np
 
 from .. import ndimage
+from ..ndimage._engine import as_array
 
 _MODES = ("reflect", "constant", "nearest", "mirror", "wrap", "max", "min", "ignore")
 
@@ -56,7 +57,7 @@ def _steps(filter, image, footprints, out, mode, cval):
 
 def erosion(image, footprint=None, out=None, *, mode="reflect", cval=0.0):
     """Grey erosion, as `skimage.morphology.erosion`."""
-    image = np.asarray(image)
+    image = as_array(image)
     return _steps(
         ndimage.grey_erosion, image, _footprints(image, footprint, False), out, "max" if mode == "ignore" else mode,
         cval,
@@ -65,7 +66,7 @@ def erosion(image, footprint=None, out=None, *, mode="reflect", cval=0.0):
 
 def dilation(image, footprint=None, out=None, *, mode="reflect", cval=0.0):
     """Grey dilation, as `skimage.morphology.dilation`."""
-    image = np.asarray(image)
+    image = as_array(image)
     return _steps(
         ndimage.grey_dilation, image, _footprints(image, footprint, True), out, "min" if mode == "ignore" else mode,
         cval,
@@ -94,11 +95,11 @@ def _less(a, b, out):
 
 def white_tophat(image, footprint=None, out=None, *, mode="reflect", cval=0.0):
     """The image less its opening, as `skimage.morphology.white_tophat`."""
-    image = np.asarray(image)
+    image = as_array(image)
     return _less(image, opening(image, footprint, mode=mode, cval=cval), out)
 
 
 def black_tophat(image, footprint=None, out=None, *, mode="reflect", cval=0.0):
     """The closing less the image, as `skimage.morphology.black_tophat`."""
-    image = np.asarray(image)
+    image = as_array(image)
     return _less(closing(image, footprint, mode=mode, cval=cval), image, out)

@@ -6,7 +6,8 @@ import numpy as np
 from .. import _errors
 from .._stencil import compiled
 from .._translate import TYPES
-from ..ndimage._engine import RULES
+from ..ndimage._device import run as run_there
+from ..ndimage._engine import RULES, Remote, as_array, in_rows
 from ._common import as_float, float_type
 
 
@@ -36,17 +37,22 @@ def _step(n, kind, guarded):
 def richardson_lucy(image, psf, num_iter=50, clip=True, filter_epsilon=None):
     """Deconvolution by Richardson and Lucy, as `skimage.restoration.richardson_lucy`, for spread functions of odd
     extents."""
-    image, psf = np.asarray(image), np.asarray(psf)
+    image, psf = as_array(image), np.asarray(psf)
     kind = float_type(image.dtype)
     if psf.ndim != image.ndim or not 1 <= image.ndim <= 4:
         raise _errors.ArgumentError(f"the image has {image.ndim} dimensions, but the spread function {psf.ndim}")
     if not all(n % 2 for n in psf.shape):
         raise _errors.UnsupportedError(f"spread functions have odd extents here, not {psf.shape}")
-    image = np.ascontiguousarray(image, kind)
+    image = in_rows(image.astype(kind, copy=False))
     psf = np.ascontiguousarray(psf, kind)
     turned = np.ascontiguousarray(np.flip(psf))
-    step = compiled(_step(image.ndim, TYPES[kind.name], bool(filter_epsilon)), name="richardson_lucy", quiet=True)
-    estimate, other = np.full(image.shape, 0.5, kind), np.empty(image.shape, kind)
+    text, estimate = _step(image.ndim, TYPES[kind.name], bool(filter_epsilon)), np.full(image.shape, 0.5, kind)
+    if isinstance(image, Remote):
+        estimate, psf, turned = (image.beside(a) for a in (estimate, psf, turned))
+        for _ in range(num_iter):
+            estimate = run_there(text, [image, estimate, psf, turned], {"least": filter_epsilon or 0.0}, "default")
+        return estimate.clip(-1, 1) if clip else estimate
+    step, other = compiled(text, name="richardson_lucy", quiet=True), np.empty(image.shape, kind)
     for _ in range(num_iter):
         step(image, estimate, psf, turned, least=filter_epsilon or 0.0, out=other)
         estimate, other = other, estimate
@@ -80,36 +86,42 @@ def _bilateral(channels, kind, win_size, rule):
     )
 
 
+def _moved(image, source, destination):
+    return image.moveaxis(source, destination) if isinstance(image, Remote) else np.moveaxis(
+        image, source, destination
+    )
+
+
 def denoise_bilateral(
     image, win_size=None, sigma_color=None, sigma_spatial=1, bins=10000, mode="constant", cval=0, *, channel_axis=None
 ):
     """Bilateral filter, as `skimage.restoration.denoise_bilateral`, with exponentials in place of tables: `bins`
     changes nothing."""
-    image = np.asarray(image)
+    image = as_array(image)
     if channel_axis is not None:
-        image = np.moveaxis(image, channel_axis, -1)
+        image = _moved(image, channel_axis, -1)
     if image.ndim != 2 + (channel_axis is not None):
         raise ValueError(
             f"Bilateral filter is for images of two dimensions, and channels by channel_axis, not of shape "
             f"{image.shape}"
         )
     if image.min() == image.max():
-        return image if channel_axis is None else np.moveaxis(image, -1, channel_axis)
+        return image if channel_axis is None else _moved(image, -1, channel_axis)
     win_size = max(5, 2 * math.ceil(3 * sigma_spatial) + 1) if win_size is None else int(win_size)
     if win_size % 2 == 0:
         raise _errors.UnsupportedError(f"windows have odd sizes here, not {win_size}")
     lowest = min(float(image.min()), 0.0)  # scikit-image's constant is above the lowest value, if that is negative
-    image = np.ascontiguousarray(as_float(image))
+    image = in_rows(as_float(image))
     sigma_color = sigma_color or image.std()
     rule = RULES.get({"edge": "nearest", "symmetric": "reflect", "reflect": "mirror"}.get(mode, mode))
     if rule is None:
         raise ValueError(f"unsupported mode, got {mode!r}")
     channels = 1 if channel_axis is None else image.shape[-1]
-    program = compiled(
-        _bilateral(channels, TYPES[image.dtype.name], win_size, rule), name="denoise_bilateral", quiet=True
-    )
-    result = program(
-        image, _nearness(win_size, sigma_spatial, image.dtype), alike=-0.5 / (channels * float(sigma_color)) ** 2,
-        edge=cval + lowest,
-    )
-    return result if channel_axis is None else np.moveaxis(result, -1, channel_axis)
+    text = _bilateral(channels, TYPES[image.dtype.name], win_size, rule)
+    arrays = [image, np.ascontiguousarray(_nearness(win_size, sigma_spatial, image.dtype))]
+    numbers = dict(alike=-0.5 / (channels * float(sigma_color))**2, edge=float(cval) + lowest)
+    if isinstance(image, Remote):
+        result = run_there(text, arrays, numbers, "default")
+    else:
+        result = compiled(text, name="denoise_bilateral", quiet=True)(*arrays, **numbers)
+    return result if channel_axis is None else _moved(result, -1, channel_axis)
