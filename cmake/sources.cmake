@@ -65,7 +65,7 @@ set(TESSERA_SOURCES
     src/loop/channels_match.c src/loop/channels_rewrite.c
     src/loop/loop_bound.c src/loop/loop_build.c src/loop/loop_index.c src/loop/loop_interleave.c src/loop/loop_kernel.c
     src/loop/loop_lanes.c src/loop/loop_layout.c src/loop/loop_lex.c src/loop/loop_needs.c src/loop/loop_passes.c
-    src/loop/loop_print.c src/loop/loop_range.c src/loop/loop_read.c src/loop/loop_read_expr.c
+    src/loop/loop_print.c src/loop/loop_read.c src/loop/loop_read_expr.c
     src/loop/loop_read_lanes.c src/loop/loop_read_repeat.c src/loop/loop_repeat.c src/loop/loop_same.c
     src/loop/loop_share.c
     src/loop/loop_simplify.c src/loop/loop_template.c src/loop/loop_types.c src/loop/loop_verify.c

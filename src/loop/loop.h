@@ -282,11 +282,8 @@ LBufferId tessi_loop_channel(const LoopProgram *p, LBufferId b, uint32_t c);
 LStmt *tessi_lstmt(LoopProgram *p, LBlock *block, LStmtKind kind); /* appends an empty statement */
 /* The value of a size (an expression over constants and parameters) for a run; false on overflow. */
 bool tessi_loop_eval_size(const LoopProgram *p, LExprId id, const int64_t *params, int64_t *value);
-/* Whether all index arithmetic of a run with these parameters stays within 32 bits. */
-bool tessi_loop_fits_32(const LoopProgram *p, const int64_t *params);
-/* The same before the parameters are known: no index of a run that begins (all sizes are positive) is farther from 0
- * than the sum of these terms, each a factor times the magnitudes of some parameters. False: 32 bits would not do
- * for any sizes. */
+/* How far index arithmetic goes: no index of a run that begins (all sizes are positive) is farther from 0 than the sum
+ * of these terms, each a factor times the magnitudes of some parameters. False: 32 bits would not do for any sizes. */
 typedef struct LoopBoundTerm {
     double factor; /* positive */
     uint8_t n_params;
@@ -294,5 +291,8 @@ typedef struct LoopBoundTerm {
 } LoopBoundTerm;
 typedef VEC(LoopBoundTerm) LoopBound;
 bool tessi_loop_index_bound(const LoopProgram *p, Arena *a, LoopBound *bound);
+/* The sum, for a run with these parameters; whether 32 bits hold all indices of it. */
+double tessi_loop_bound_value(const LoopBound *bound, const int64_t *params);
+bool tessi_loop_fits_32(const LoopProgram *p, const int64_t *params);
 
 #endif

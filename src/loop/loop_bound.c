@@ -319,3 +319,25 @@ bool tessi_loop_index_bound(const LoopProgram *p, Arena *a, LoopBound *bound)
         constants += t->n_params == 0 || isinf(t->factor) ? t->factor : 0;
     return constants < INT32_MAX;
 }
+
+double tessi_loop_bound_value(const LoopBound *bound, const int64_t *params)
+{
+    double most = 0;
+    VEC_FOREACH (const LoopBoundTerm, t, bound) {
+        double term = t->factor;
+        for (uint32_t i = 0; i < t->n_params; i++)
+            term *= fabs((double)params[t->param[i]]);
+        most += term;
+    }
+    return most;
+}
+
+bool tessi_loop_fits_32(const LoopProgram *p, const int64_t *params)
+{
+    LoopBound bound = { 0 };
+    Arena *scratch = tessi_scratch_open(p->arena);
+    const bool fits = tessi_loop_index_bound(p, scratch, &bound)
+                      && tessi_loop_bound_value(&bound, params) <= INT32_MAX;
+    tessi_scratch_close(scratch);
+    return fits;
+}

@@ -3,6 +3,7 @@
 #define TESSERA_TESTS_DIFF_CORPUS_H
 
 #include "base/scalar.h"
+#include "loop/loop.h"
 #include "tessera.h"
 
 enum { CORPUS_MOST_PARAMS = 8, CORPUS_MOST_IMAGES = 16, CORPUS_MOST_SETS = 16 };
@@ -78,5 +79,8 @@ bool corpus_expected(const CorpusCase *c, const CorpusRun *run, Text *why);
 
 /* One of these texts of plans says the same, but for its reasons. */
 bool corpus_has_plan(const char *const *plans, int n, const char *plan);
+
+/* corpus_range.c: whether all index arithmetic of a run with these parameters stays within 32 bits. */
+bool corpus_fits_32(Arena *a, const LoopProgram *p, const int64_t *params);
 
 #endif

@@ -1,5 +1,6 @@
-/* The range that index arithmetic covers in a run with given sizes, exactly: what the bound of loop_bound.c is compared
- * with. Each variable has the range of all its definitions so far; a value that depends on data has that of its type. */
+/* The range that index arithmetic covers in a run with given sizes, exactly: what the bound of loop_bound.c is
+ * compared with. Each variable has the range of all its definitions so far; a value that depends on data has that of
+ * its type. */
 #include "diff/corpus.h"
 #include "loop/loop_private.h"
 

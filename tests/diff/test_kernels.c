@@ -97,16 +97,10 @@ static bool bound_is_sound(Arena *a, const LoopProgram *loops, Text *why)
         return true;
     int64_t *params = ARENA_NEW_ARRAY(a, int64_t, loops->params.n + 1);
     for (uint32_t k = 0; k < N * N; k++) {
-        double most = 0;
         for (uint32_t i = 0; i < loops->params.n; i++)
             params[i] = sizes[i % 2 ? k / N : k % N];
-        VEC_FOREACH (const LoopBoundTerm, t, &bound) {
-            double term = t->factor;
-            for (uint32_t i = 0; i < t->n_params; i++)
-                term *= (double)params[t->param[i]];
-            most += term;
-        }
-        const bool fits = tessi_loop_fits_32(loops, params);
+        const double most = tessi_loop_bound_value(&bound, params);
+        const bool fits = corpus_fits_32(a, loops, params);
         const bool usual = sizes[k % N] <= 4096 && sizes[k / N] <= 4096;
         if (most <= INT32_MAX ? !fits : fits && usual) {
             tessi_text_addf(why, "for sizes %lld %lld the indices %s, but their bound is %.0f",
