@@ -11,8 +11,9 @@ static bool room_for(StripInput *in, int turn, int64_t rows)
     const size_t bytes = in->row_bytes * (size_t)rows;
     if (bytes <= in->window_bytes[turn])
         return true;
-    free(in->window[turn]);
-    in->window[turn] = malloc(bytes);
+    int64_t n = (int64_t)bytes;
+    tess_image_free(in->window[turn]);
+    in->window[turn] = tess_image_new((DLDataType){ kDLUInt, 8, 1 }, 1, &n);
     in->window_bytes[turn] = in->window[turn] ? bytes : 0;
     return in->window[turn] || (cli_fail("out of memory"), false);
 }
@@ -68,14 +69,15 @@ static bool fill(StripInput *in, int turn, int64_t from, int64_t to)
 {
     if (!wait_for(in) || !room_for(in, turn, to - from))
         return false;
-    char *at = in->window[turn];
+    char *at = in->window[turn]->data;
     const int64_t have_from = in->from, have_to = in->to;
     in->from = from;
     in->to = to;
     if (have_from > from || have_to <= from)
         return fetch_around(in, from, to, at);
     const int64_t shared = (have_to < to ? have_to : to) - from;
-    memcpy(at, in->window[turn ^ 1] + (size_t)(from - have_from) * in->row_bytes,
+    memcpy(at,
+           (const char *)in->window[turn ^ 1]->data + (size_t)(from - have_from) * in->row_bytes,
            (size_t)shared * in->row_bytes);
     return fetch_around(in, from + shared, to, at + (size_t)shared * in->row_bytes);
 }
@@ -304,7 +306,7 @@ static bool run_strip(StripRun *r, const tess_part *part, int turn)
         part_of[i] = in->shape;
         part_of[i].shape = memcpy(shape[i], in->extent, sizeof *shape);
         part_of[i].shape[0] = part->to[0] - part->from[0];
-        part_of[i].data = in->window[turn];
+        part_of[i].data = in->window[turn]->data;
         images[i] = &part_of[i];
     }
     if (!ok)

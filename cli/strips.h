@@ -16,7 +16,7 @@ typedef struct StripInput {
     tess_reader *reader; /* NULL: it is in memory */
     char cannot[300];    /* then: why it is not read row by row */
     DLTensor *whole;
-    char *window[2]; /* rows of it, by turns */
+    DLTensor *window[2]; /* rows of it as bytes, by turns */
     size_t window_bytes[2];
     int64_t from, to; /* what is in the window of the strip at hand */
     bool pending;     /* the reader is at work on the next one */

@@ -241,7 +241,20 @@ static void say_too_large(const Strips *s, size_t number, const char *why)
              s->line->program, needs, limit, why);
 }
 
-/* Strips as high as the memory allows. */
+/* Higher strips gain nothing: their images and results leave the caches, and their memory has to be made. Of what lies
+ * around them it should be several times. */
+static int64_t good_height(const StripPass *pass, int64_t most)
+{
+    const double bytes = pass->memory.images + pass->memory.results, enough = 16 << 20;
+    const int64_t align = pass->pass.align[0], around = 2 * pass->pass.margin[0], times = 32;
+    const double rows = bytes > 0 ? (double)most * enough / bytes : (double)most;
+    int64_t height = rows < (double)most ? (int64_t)rows : most;
+    height = height > times * around ? height : times * around;
+    height = (height + align - 1) / align * align;
+    return height < most ? height : most;
+}
+
+/* Strips as high as the memory allows, and is of use. */
 static bool find_height(Strips *s, size_t number)
 {
     StripPass *pass = &s->pass[number];
@@ -270,7 +283,7 @@ static bool find_height(Strips *s, size_t number)
             return false;
         *(pass->bytes <= s->limit ? &lo : &hi) = middle;
     }
-    return measure(s, number, lo * align);
+    return measure(s, number, lo * align) && measure(s, number, good_height(pass, pass->height));
 }
 
 static bool find_heights(Strips *s)
@@ -392,8 +405,8 @@ void cli_strips_free(Strips *s)
         tess_reader_close(in->reader);
         tess_image_free(in->whole);
         tess_meta_free(in->meta);
-        free(in->window[0]);
-        free(in->window[1]);
+        tess_image_free(in->window[0]);
+        tess_image_free(in->window[1]);
     }
     free(s->input);
     free(s->pass);

@@ -111,7 +111,7 @@ set(TESSERA_SOURCES
     src/rt/image_meta.c src/rt/image_npy.c src/rt/image_pfm.c src/rt/image_png.c src/rt/image_pnm.c
     src/rt/image_pseudo.c src/rt/image_raw.c src/rt/image_rows.c src/rt/image_stack.c src/rt/image_text.c
     src/rt/image_tiff.c
-    src/rt/image_tiff_meta.c src/rt/image_tiff_pyramid.c src/rt/image_tiff_tiles.c
+    src/rt/image_tiff_meta.c src/rt/image_tiff_plain.c src/rt/image_tiff_pyramid.c src/rt/image_tiff_tiles.c
     src/rt/image_turn.c src/rt/image_webp.c src/rt/input.c src/rt/kernel.c src/rt/library.c src/rt/machine_detect.c
     src/rt/machine_lines.c
     src/rt/machine_measure.c src/rt/machine_others.c src/rt/machine_vectors.c src/rt/memory.c src/rt/meta.c

@@ -74,7 +74,9 @@ typedef struct RowTaker {
     int64_t (*first)(void *user); /* the first row that is wanted */
     /* Where row k of the file goes, once it is wanted; NULL: it is passed over, or nobody wants any more. */
     uint8_t *(*place)(void *user, int64_t k);
-    bool (*done)(void *user, int64_t k); /* false: nobody wants any more */
+    /* The same, of as many rows from k on as lie one behind the other there and are wanted; *at NULL: of one. */
+    int64_t (*run)(void *user, int64_t k, uint8_t **at);
+    bool (*done)(void *user, int64_t k); /* of all rows up to k; false: nobody wants any more */
 } RowTaker;
 
 /* For formats with pages: which of the file's are wanted, counted from 0. False with a sentence where
@@ -89,6 +91,9 @@ bool tessi_decode_begin(ImageDecode *d, const ImageHead *head, int64_t band, uin
                         Failure *f);
 /* Memory for row k in the form of the file; rows of all pages are counted through. */
 uint8_t *tessi_decode_row(ImageDecode *d, int64_t k);
+/* The same for as many rows from k on as can be read at once, which are told; tessi_decode_done of the last one is for
+ * all of them. */
+int64_t tessi_decode_run(ImageDecode *d, int64_t k, uint8_t **rows);
 /* The row is complete: it goes into the image. */
 bool tessi_decode_done(ImageDecode *d, int64_t k, Failure *f);
 /* The first row that is wanted; decoders that know where it is may leave out those before it. */
@@ -152,6 +157,8 @@ typedef struct ImageRows {
     uint8_t *gathered, *converted; /* one row each; NULL where none is needed */
     /* NULL, or: where rows come from one by one, in the place of `view` (stream_write.c) */
     const void *(*source)(void *user, int64_t k);
+    /* how many rows from k on lie behind the one that source gave last and could be had as well */
+    int64_t (*source_run)(void *user, int64_t k);
     void *source_user;
     bool passes;         /* the row that came last is passed over in the file */
     int64_t n_saturated; /* of those that came so */
@@ -159,6 +166,10 @@ typedef struct ImageRows {
 } ImageRows;
 /* Row k, of all pages counted through; valid until the next call. */
 const void *tessi_rows_get(ImageRows *rows, int64_t k);
+/* The same, and how many rows from k on, at most `most`, lie there one behind the other. */
+const void *tessi_rows_run(ImageRows *rows, int64_t k, int64_t most, int64_t *n);
+/* All rows, as they are. */
+void tessi_rows_put(ImageRows *rows, RtOutput *out);
 
 /* Encoders get an image whose type and channels the format stores, and continue "cannot write
  * 'FILE': "; a failed output is reported by the caller. */

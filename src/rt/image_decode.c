@@ -230,6 +230,26 @@ uint8_t *tessi_decode_row(ImageDecode *d, int64_t k)
     return d->rows + (size_t)(k % d->band) * d->file_row;
 }
 
+int64_t tessi_decode_run(ImageDecode *d, int64_t k, uint8_t **rows)
+{
+    enum {
+        RUN = 1 << 20
+    }; /* bytes: few enough to be in a cache when they are looked at once more */
+    const RowTaker *taker = d->want->taker;
+    const int64_t most = d->file_row < RUN ? RUN / (int64_t)(d->file_row ? d->file_row : 1) : 1;
+    int64_t n = d->n_rows - k;
+    *rows = NULL;
+    if (!d->rows && taker)
+        n = taker->run(taker->user, k, rows);
+    else if (!d->rows)
+        *rows = tessi_decode_row(d, k);
+    if (!*rows) {
+        *rows = d->rows ? tessi_decode_row(d, k) : d->passed;
+        n = 1;
+    }
+    return n < most ? n : most;
+}
+
 static bool decode_done(ImageDecode *d, int64_t k, uint8_t *to, Failure *f)
 {
     const ScalarType from = d->conversion.from;

@@ -468,12 +468,14 @@ static bool decode_elements(ImageDecode *d, Header *h, ScalarType t, bool swap, 
     const int64_t first = tessi_decode_first(d);
     if (!tessi_input_seek(d->in, d->in->at + (uint64_t)first * d->file_row))
         return cut_short(f);
-    for (int64_t k = first; k < d->n_rows; k++) {
-        uint8_t *row = tessi_decode_row(d, k);
-        if (tessi_input_read(d->in, row, d->file_row) < d->file_row)
+    for (int64_t k = first, n; k < d->n_rows; k += n) {
+        uint8_t *rows;
+        n = tessi_decode_run(d, k, &rows);
+        const size_t run = (size_t)n * d->file_row;
+        if (tessi_input_read(d->in, rows, run) < run)
             return cut_short(f);
-        settle(t, swap, row, d->file_row / bytes);
-        if (!tessi_decode_done(d, k, f))
+        settle(t, swap, rows, run / bytes);
+        if (!tessi_decode_done(d, k + n - 1, f))
             return false;
     }
     return true;
@@ -594,7 +596,7 @@ bool tessi_encode_npy(ImageRows *r, RtOutput *out, Failure *f)
     if (!failed)
         tessi_output_add(out, head.at, head.n);
     tessi_bytes_dispose(&head);
-    for (int64_t k = 0; k < r->n_rows && !failed && !out->error; k++)
-        tessi_output_add(out, tessi_rows_get(r, k), r->row_bytes);
+    if (!failed)
+        tessi_rows_put(r, out);
     return !failed || tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
 }

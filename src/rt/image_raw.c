@@ -147,7 +147,6 @@ bool tessi_decode_raw(ImageDecode *d, Failure *f)
 bool tessi_encode_raw(ImageRows *r, RtOutput *out, Failure *f)
 {
     (void)f;
-    for (int64_t k = 0; k < r->n_rows && !out->error; k++)
-        tessi_output_add(out, tessi_rows_get(r, k), r->row_bytes);
+    tessi_rows_put(r, out);
     return true;
 }

@@ -143,6 +143,18 @@ static void any_shape(const RtView *v, ImageRows *r)
 
 /* ---- Rows ---- */
 
+/* Rows lie one behind the other. */
+static bool is_compact(const RtView *v)
+{
+    int64_t stride = 1;
+    for (int d = v->ndim - 1; d >= 0; d--) {
+        if (v->strides[d] != stride && v->shape[d] != 1)
+            return false;
+        stride *= v->shape[d];
+    }
+    return true;
+}
+
 static bool alloc_rows(ImageRows *r, Failure *f)
 {
     const RtView *v = r->view;
@@ -225,6 +237,30 @@ const void *tessi_rows_get(ImageRows *r, int64_t k)
     return r->converted;
 }
 
+const void *tessi_rows_run(ImageRows *r, int64_t k, int64_t most, int64_t *n)
+{
+    const void *row = tessi_rows_get(r, k);
+    *n = 1;
+    if (r->converted || r->gathered)
+        return row;
+    if (r->source)
+        *n = r->source_run ? r->source_run(r->source_user, k) : 1;
+    else if (is_compact(r->view))
+        *n = r->n_rows - k;
+    *n = *n < most ? *n : most;
+    return row;
+}
+
+void tessi_rows_put(ImageRows *r, RtOutput *out)
+{
+    enum { RUN = 1 << 22 }; /* bytes: so that who waits for rows gets them */
+    const int64_t most = r->row_bytes < RUN ? RUN / (int64_t)(r->row_bytes ? r->row_bytes : 1) : 1;
+    for (int64_t k = 0, n; k < r->n_rows && !out->error; k += n) {
+        const void *rows = tessi_rows_run(r, k, most, &n);
+        tessi_output_add(out, rows, (size_t)n * r->row_bytes);
+    }
+}
+
 /* ---- Doubts ---- */
 
 void tessi_rows_find_doubt(ScalarType from, RtStore *store)
@@ -303,6 +339,7 @@ bool tessi_rows_begin(const RtView *view, const ImageFormat *format, RtStore *st
 {
     *rows = (ImageRows){ .view = view,
                          .source = rows->source,
+                         .source_run = rows->source_run,
                          .source_user = rows->source_user,
                          .lo = INFINITY,
                          .hi = -INFINITY };

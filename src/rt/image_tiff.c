@@ -359,10 +359,24 @@ static uint32_t begin_of(const ImageDecode *d, const Layout *l, const Blocks *b,
     return y <= 0 ? 0 : y >= l->height ? l->height : (uint32_t)y / b->rows * b->rows;
 }
 
+/* Rows of strips that lie in the file as they are in the image are read from there, without libtiff's copy. */
+static bool is_plain(TIFF *tiff, const Layout *l)
+{
+    uint16_t order = FILLORDER_MSB2LSB;
+    TIFFGetFieldDefaulted(tiff, TIFFTAG_FILLORDER, &order);
+    return l->compression == COMPRESSION_NONE && l->bits >= 8 && !l->palette[0] && !l->spread
+           && order == FILLORDER_MSB2LSB && (l->bits == 8 || !TIFFIsByteSwapped(tiff));
+}
+
 static bool read_rows(TIFF *tiff, ImageDecode *d, const Layout *l, const Blocks *b, uint8_t *buffer,
                       int64_t first, const TiffFile *file, Failure *f)
 {
-    for (uint32_t y = begin_of(d, l, b, first); y < l->height; y++) {
+    uint32_t y = begin_of(d, l, b, first);
+    bool done = false;
+    const TiffPlain plain = { l->height, b->rows, b->row, l->inverted };
+    if (is_plain(tiff, l) && !tessi_tiff_read_plain(tiff, d, &plain, first, &y, &done, f))
+        return false;
+    for (; !done && y < l->height; y++) {
         uint8_t *row = tessi_decode_row(d, first + y);
         const bool unpacks = l->bits < 8 || l->palette[0] || l->spread;
         if (TIFFReadScanline(tiff, unpacks ? buffer : row, y, 0) != 1)
@@ -699,6 +713,8 @@ static bool write_page(TIFF *tiff, RtOutput *out, bool big, ImageRows *r, int64_
     bool ok = set_fields(tiff, r, page, bytes) && tessi_tiff_write_meta(tiff, out, r, page, big);
     if (ok && r->layout.tile)
         return tessi_tiff_write_tiles(tiff, r, page, pyramid, out) && TIFFWriteDirectory(tiff) == 1;
+    if (ok && r->type != TYPE_BOOL && !r->layout.compress)
+        return tessi_tiff_write_strips(tiff, r, page, bytes) && TIFFWriteDirectory(tiff) == 1;
     for (int64_t y = 0; ok && y < r->height; y++) {
         const void *from = tessi_rows_get(r, page * r->height + y);
         if (r->type == TYPE_BOOL)

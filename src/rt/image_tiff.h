@@ -23,6 +23,19 @@ typedef struct TiffPyramid TiffPyramid;
 bool tessi_tiff_write_tiles(TIFF *tiff, ImageRows *r, int64_t page, TiffPyramid *pyramid,
                             RtOutput *out);
 
+/* image_tiff_plain.c: strips that lie in the file as their rows do in the image */
+typedef struct TiffPlain {
+    uint32_t height, per; /* rows of the page, and of a strip */
+    size_t row;           /* bytes of one */
+    bool inverted;        /* 0 is white */
+} TiffPlain;
+/* Reads the rows from *y on, the first of a strip, into rows from `first` + *y on. *done false: a strip is not as long
+ * as its rows, and another way has to be tried from row *y on. */
+bool tessi_tiff_read_plain(TIFF *tiff, ImageDecode *d, const TiffPlain *plain, int64_t first,
+                           uint32_t *y, bool *done, Failure *f);
+/* The rows of a page, of so many bytes each. */
+bool tessi_tiff_write_strips(TIFF *tiff, ImageRows *r, int64_t page, size_t bytes);
+
 /* image_tiff_pyramid.c: smaller copies. NULL with a failure. */
 TiffPyramid *tessi_tiff_pyramid_new(const ImageRows *r, const RtOutput *out, Failure *f);
 void tessi_tiff_pyramid_free(TiffPyramid *p);

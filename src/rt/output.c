@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { BUFFER = 1 << 18 };
+enum { BUFFER = 1 << 16 }; /* what is larger goes straight to the file */
 
 bool tessi_output_open(const char *path, bool seeks, RtOutput *out, Failure *f)
 {

@@ -70,16 +70,24 @@ static int64_t first(void *user)
     return r->from;
 }
 
-static uint8_t *place(void *user, int64_t k)
+static int64_t run(void *user, int64_t k, uint8_t **at)
 {
     RtReader *r = user;
-    uint8_t *at = NULL;
+    *at = NULL;
     mtx_lock(&r->lock);
     while (!r->is_closing && k >= r->to)
         cnd_wait(&r->changed, &r->lock);
     if (!r->is_closing && k >= r->from)
-        at = r->at + (size_t)(k - r->from) * r->row;
+        *at = r->at + (size_t)(k - r->from) * r->row;
+    const int64_t n = *at ? r->to - k : 1;
     mtx_unlock(&r->lock);
+    return n;
+}
+
+static uint8_t *place(void *user, int64_t k)
+{
+    uint8_t *at;
+    run(user, k, &at);
     return at;
 }
 
@@ -102,7 +110,7 @@ static int decode(void *user)
     RtImage image;
     Failure f = { 0 };
     RtRequest want = r->want;
-    const RowTaker taker = { r, begin, first, place, done };
+    const RowTaker taker = { r, begin, first, place, run, done };
     want.taker = &taker;
     want.meta = NULL;
     const bool ok = tessi_image_read(r->path, &want, &image, &f);

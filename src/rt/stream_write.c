@@ -68,6 +68,15 @@ static const void *row_of(void *user, int64_t k)
     return row;
 }
 
+static int64_t run_of(void *user, int64_t k)
+{
+    RtSink *s = user;
+    mtx_lock(&s->lock);
+    const int64_t n = !s->rows.passes && k >= s->begin && k < s->end ? s->end - k : 1;
+    mtx_unlock(&s->lock);
+    return n;
+}
+
 static int encode(void *user)
 {
     RtSink *s = user;
@@ -112,6 +121,7 @@ static bool prepare(RtSink *s, Failure *f)
                            "--scale has to see all values before the first "
                            "is written");
     s->rows.source = row_of;
+    s->rows.source_run = run_of;
     s->rows.source_user = s;
     if (!tessi_rows_begin(&s->view, s->format, s->store, &s->rows, f))
         return false;
