@@ -6,7 +6,8 @@ run, as a table; then what a call and an import cost, and what of it has to hold
 It needs the package with numpy, scipy, scikit-image and opencv-python-headless; what is missing leaves its column
 empty. Run it on a machine that does nothing else: it takes two to four minutes, half of them for the C compiler when
 it is run first. With --results, times go to a file as they are measured, and those that stand there are not measured
-again. --device has the same programs on a CUDA device, on arrays of CuPy, beside CuPy's functions and PyTorch's."""
+again. --device has the same functions on a CUDA device too, on arrays of CuPy, beside CuPy's functions and PyTorch's
+(--device=only: there alone)."""
 import argparse
 import json
 import os
@@ -14,14 +15,18 @@ import subprocess
 import sys
 import time
 
+SLOW = 0.25  # seconds of one call of a library that compiles nothing, which is enough then
 MOST_SECONDS = 1.0  # for the times of one function of one library, beyond its first two
 
 
-def best(call, runs):
-    """Milliseconds of the fastest of some calls; the first is for caches and compilers, unless it takes long."""
+def best(call, runs, slow=float("inf")):
+    """Milliseconds of the fastest of some calls; the first is for caches and compilers, unless it takes more than
+    `slow` seconds."""
     start = time.perf_counter()
     call()
     first = time.perf_counter() - start
+    if first > slow:
+        return first * 1e3
     times, begun = [], time.perf_counter()
     while len(times) < runs and (not times or time.perf_counter() - begun < MOST_SECONDS):
         start = time.perf_counter()
@@ -43,13 +48,13 @@ class Results:
                         self.times[row["function"], row["library"]] = row["ms"]
         self.settings = settings
 
-    def time(self, function, library, call, runs):
+    def time(self, function, library, call, runs, slow=float("inf")):
         """Milliseconds, or None where there is nothing to call."""
         if call is None:
             return None
         key = function, library
         if key not in self.times:
-            self.times[key] = best(call, runs)
+            self.times[key] = best(call, runs, slow)
             if self.path:
                 with open(self.path, "a") as file:
                     print(json.dumps(dict(settings=self.settings, function=function, library=library,
@@ -173,11 +178,11 @@ def table(size, runs, threads, results, only):
     for name, call, opencv, _ in of_scipy:
         if only in name:
             row(name, results.time(name, "tessera", lambda: call(ours), runs),
-                results.time(name, "scipy", lambda: call(scipy), 3), None, results.time(name, "opencv", opencv, runs))
+                results.time(name, "scipy", lambda: call(scipy), 3, SLOW), None, results.time(name, "opencv", opencv, runs))
     for name, call, module in of_skimage:
         if only in name:
             row(name, results.time(name, "tessera", lambda: call(ours_skimage), runs), None,
-                results.time(name, "skimage", module and (lambda: call(module)), 3))
+                results.time(name, "skimage", module and (lambda: call(module)), 3, SLOW))
 
 
 def requirements(results):
@@ -203,7 +208,11 @@ class Moved:
 
     def _sent(self, x):
         import numpy as np
-        return self.moved.setdefault(id(x), (x, self.send(x)))[1] if isinstance(x, np.ndarray) else x
+        if not isinstance(x, np.ndarray):
+            return x
+        if id(x) not in self.moved:
+            self.moved[id(x)] = x, self.send(x)
+        return self.moved[id(x)][1]
 
 
 def of_torch(torch, name, real):
@@ -318,14 +327,15 @@ if __name__ == "__main__":
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--results")
     parser.add_argument("--only", default="")
-    parser.add_argument("--device", action="store_true")
+    parser.add_argument("--device", nargs="?", const="too", choices=["too", "only"])
     options = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", str(options.threads))
-    if options.device:
-        on_device(options.size, options.runs, options.only)
-    else:
+    if options.device != "only":
         kept = Results(options.results, [options.size, options.threads, options.runs])
         table(options.size, options.runs, options.threads, kept, options.only)
         print()
         requirements(kept)
         calls()
+        print()
+    if options.device:
+        on_device(options.size, options.runs, options.only)

@@ -205,6 +205,7 @@ class Pipe:
         sizes = ", ".join(f"N{d}" for d in range(self.ndim))
         self.declarations = [f"parameter {sizes};", f"vector#{self.ndim} {TYPES[self.type]} a[{sizes}];"]
         self.operations, self.n = 0, 0
+        self.read_wide = False  # the stage made next is read as doubles
         self.lowest, self.highest = bounds(self.type) or (None, None)
 
     def constant(self, cval):
@@ -240,8 +241,11 @@ class Pipe:
         return found[0] if len(set(found)) == 1 else f"[{', '.join(found)}]"
 
     def stage(self, body, declared, made, rules, operations=1, locals=(), masks=()):
-        """A stencil of the last image, and its result as the last one."""
+        """A stencil of the last image, and its result as the last one. Between sums values are kept as the doubles that
+        these read: neighbours would be converted once for each of them."""
         self.n += 1
+        if self.read_wide and made != "float64":
+            body = f"cast<double>({body})"
         inner = [*masks, *locals, f"return {body};"]
         self.definitions.append(
             f"stencil f{self.n}(vector#{self.ndim} {declared} X) {{\n    " + "\n    ".join(inner) + "\n}"

@@ -230,15 +230,21 @@ def _pipe_of(image):
     return Pipe(plain(image))
 
 
-def _passes(image, place, stages):
-    """Runs stages along axes, each `(axis, function(pipe, axis, type))`: in one program, or, of more than four
-    dimensions, one by one."""
+def _follow(pipe, stages, made, sums=True):
+    """Stages along axes, each `(axis, function(pipe, axis, type))`; `sums`: they read doubles."""
+    for n, (axis, stage) in enumerate(stages, 1):
+        pipe.read_wide = sums and n < len(stages)
+        stage(pipe, axis, made)
+    pipe.read_wide = False
+
+
+def _passes(image, place, stages, sums=True):
+    """Runs stages along axes: in one program, or, of more than four dimensions, one by one."""
     if image.size == 0 or not stages:
         return place.copy_of(image.astype(place.dtype))
     if image.ndim <= 4 and place.dtype != np.uint64:  # which programs do not have between stages
         pipe = Pipe(plain(image))
-        for axis, stage in stages:
-            stage(pipe, axis, place.stage_type)
+        _follow(pipe, stages, place.stage_type, sums)
         return pipe.run(place)
     for axis, stage in stages:
         before, behind = math.prod(image.shape[:axis]), math.prod(image.shape[axis + 1:])
@@ -448,8 +454,7 @@ def _sum_of_axes(image, stages_of, modes, axes, place, magnitude):
     start, names = pipe.branch(), []
     for n, axis in enumerate(axes):
         pipe.back(start)
-        for stage_axis, stage in stages_of(axis, modes[n]):
-            stage(pipe, stage_axis, place.stage_type)
+        _follow(pipe, stages_of(axis, modes[n]), place.stage_type)
         names.append(pipe.last)
     kind = place.stage_type
     total = None
@@ -611,7 +616,7 @@ def _extreme_filter1d(input, size, axis, output, mode, cval, origin, which):
     rule_of(mode)
     return _passes(
         image, Output(output, image),
-        [(axis, lambda pipe, d, made: _extreme1d(pipe, int(size), d, mode, cval, origin, made, which))],
+        [(axis, lambda pipe, d, made: _extreme1d(pipe, int(size), d, mode, cval, origin, made, which))], False,
     )
 
 
@@ -671,7 +676,7 @@ def _extreme_box(image, size, place, mode, cval, origin, axes, which):
             stages.append(
                 (axis, lambda pipe, d, made, s=int(s), o=o, m=m: _extreme1d(pipe, s, d, m, cval, o, made, which))
             )
-    return _passes(image, place, stages)
+    return _passes(image, place, stages, False)
 
 
 def minimum_filter(input, size=None, footprint=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None):
