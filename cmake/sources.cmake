@@ -78,7 +78,7 @@ set(TESSERA_SOURCES
     src/loop/lower_pieces.c src/loop/lower_point.c src/loop/lower_points.c src/loop/lower_read.c src/loop/lower_reduce.c
     src/loop/lower_repeat.c src/loop/lower_rolling.c src/loop/lower_rows.c src/loop/lower_scan.c src/loop/lower_scope.c
     src/loop/lower_select.c src/loop/lower_size.c src/loop/lower_spectrum.c src/loop/lower_staged.c
-    src/loop/lower_state.c src/loop/lower_sums.c src/loop/lower_sweep.c src/loop/lower_taps.c
+    src/loop/lower_state.c src/loop/lower_sums.c src/loop/lower_taps.c
     src/loop/lower_tile.c src/loop/lower_tiles.c src/loop/lower_transform.c src/loop/lower_vectors.c
     src/loop/lower_warp.c src/loop/lower_warp_edges.c src/loop/lower_warp_frame.c src/loop/lower_window.c
     src/loop/lower_words.c src/loop/pass_channels.c src/loop/pass_lanes.c src/loop/pass_late.c

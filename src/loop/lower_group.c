@@ -15,10 +15,9 @@ static void run_kernel(Lower *l, const PlanGroup *group, Nest *nest, const char 
     tessi_kernel_open(l, tessi_sprintf(l->arena, "%s%s", group->name, part),
                       tessi_group_comment(l, group), block.of[0], block.of[1])
         ->resident = group->resident;
-    if (tessi_plan_kernel(group) == KERNEL_ROLLING)
-        tessi_kernel_rolling(l, nest, group);
-    else if (tessi_plan_kernel(group) == KERNEL_SWEEP)
-        tessi_kernel_sweep(l, nest, group);
+    const KernelKind kernel = tessi_plan_kernel(group);
+    if (kernel == KERNEL_ROLLING || kernel == KERNEL_SWEEP)
+        tessi_kernel_sums(l, nest, group);
     else
         tessi_kernel_points(l, nest, block.of, nest->split ? group->split : SPLIT_NONE,
                             nest->roots ? group : NULL);

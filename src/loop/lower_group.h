@@ -29,11 +29,9 @@ void tessi_kernel_frame(Lower *l, const PlanGroup *group, const Frame *frame);
  * threads. */
 void tessi_kernel_warps(Lower *l, const PlanGroup *group);
 /* ---- lower_rolling.c ---- */
-/* A thread goes down the rows of pixels, and adds each to the sums of all the rows of the result that read it. */
-void tessi_kernel_rolling(Lower *l, const Nest *nest, const PlanGroup *group);
-/* ---- lower_sweep.c ---- */
-/* The same for some rows of the result at a time, coefficients that come with the run in shared memory. */
-void tessi_kernel_sweep(Lower *l, const Nest *nest, const PlanGroup *group);
+/* A thread goes down the rows of pixels, and adds each to the sums of all the rows of the result that read it, or of
+ * those that it has. */
+void tessi_kernel_sums(Lower *l, const Nest *nest, const PlanGroup *group);
 /* ---- lower_transform.c ---- */
 void tessi_lower_transform(Lower *l, const PlanGroup *group);
 /* ---- lower_spectrum.c ---- */

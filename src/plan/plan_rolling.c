@@ -300,7 +300,7 @@ KernelCost tessi_plan_settle_rolling(const PlanFacts *f, const Analysis *an, con
 
 /* The same for windows whose code would be too long for all rows of the result that a row of pixels takes part in: a
  * thread computes some rows at a time. Their coefficients come with the run, and a block copies them into shared
- * memory; or they read at the point itself (src/loop/lower_sweep.c). */
+ * memory; or they read at the point itself (src/loop/lower_rolling.c). */
 const char *tessi_plan_check_sweep(const PlanFacts *f, const Plan *p, const PlanGroup *group)
 {
     Scan s = { .f = f, .p = p, .group = group };
