@@ -107,6 +107,8 @@ void tessi_plan_choose_median(const PlanFacts *f, const Analysis *an, const Mach
 /* ---- plan_median_gpu.c: the same as kernels of a GPU */
 enum { PLAN_MEDIAN_ROWS = 128 }; /* that a thread with a histogram goes down */
 const char *tessi_plan_check_median_kernel(const PlanFacts *f, const PlanGroup *group);
+/* The levels of a kernel of medians are those that the numbers of its line ask for. */
+void tessi_plan_fit_median_kernel(PlanGroup *group);
 double tessi_plan_median_kernel_seconds(const PlanFacts *f, const Machine *m,
                                         const PlanGroup *group);
 void tessi_plan_choose_median_kernel(const PlanFacts *f, const Analysis *an, const Machine *m,

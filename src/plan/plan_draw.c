@@ -24,11 +24,7 @@ static void draw_level(PlanDraw *d, PlanLevels *levels)
     PlanLevel level = { .dim = (uint8_t)draw(d, levels->n_dims ? levels->n_dims : 2),
                         .how = (uint8_t)how };
     level.size = draw(d, 4) ? (uint32_t)draw_size(d, tessi_level_most(how)) : 0;
-    uint8_t kept = 0;
-    for (uint8_t i = 0; i < levels->n; i++)
-        if (levels->at[i].dim != level.dim || levels->at[i].how != level.how)
-            levels->at[kept++] = levels->at[i];
-    levels->n = kept;
+    tessi_level_leave_out(levels, level.dim, how);
     if (draw(d, 4) && levels->n < PLAN_MAX_LEVELS)
         levels->at[levels->n++] = level;
     *levels = tessi_levels_arranged(levels);
@@ -44,13 +40,14 @@ static void draw_knob(PlanDraw *d, PlanGroup *group)
         group->split = (Split)draw(d, N_SPLITS);
     if (k->kind != KNOB_NUMBERS)
         return;
-    const bool said = tessi_knob_is_said(k, group);
-    if (k->flag != KNOB_NOWHERE && !said)
-        tessi_knob_set_flag(k, group);
-    for (uint32_t i = 0; i < k->n; i++) {
-        const int64_t unset = k->number[i].unset == KNOB_SAYS_NOTHING ? 0 : k->number[i].unset;
-        tessi_knob_set(k, i, group, said ? unset : draw_size(d, k->number[i].most));
+    if (tessi_knob_is_said(k, group)) {
+        tessi_knob_leave_out(k, group);
+        return;
     }
+    if (k->flag != KNOB_NOWHERE)
+        tessi_knob_set_flag(k, group);
+    for (uint32_t i = 0; i < k->n; i++)
+        tessi_knob_set(k, i, group, draw_size(d, k->number[i].most));
 }
 
 /* Transforms and medians in strips are drawn by their own functions: a transform has other bits. */

@@ -2,6 +2,7 @@
 #include "plan/plan_knobs.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "graph/graph_transform.h"
@@ -34,9 +35,10 @@
     {                    \
         a, b, c, d       \
     }
-#define NO_FLAG                                           KNOB_NOWHERE, false
-#define FLAG(field, sets)                                 offsetof(PlanGroup, field), sets
-#define KNOB(word, kind, numbers, flag, example, meaning) { word, KNOB_##kind, numbers, flag },
+#define NO_FLAG           KNOB_NOWHERE, false
+#define FLAG(field, sets) offsetof(PlanGroup, field), sets
+#define KNOB(word, kind, numbers, flag, example, meaning) \
+    { word, KNOB_##kind, numbers, flag, example },
 
 static const Knob knobs[] = {
 #include "plan/knobs.def"
@@ -104,6 +106,27 @@ bool tessi_knob_is_said(const Knob *k, const PlanGroup *group)
                || (k->number[i].unset != KNOB_SAYS_NOTHING
                    && tessi_knob_get(k, i, group) != k->number[i].unset);
     return said;
+}
+
+void tessi_knob_set_usual(const Knob *k, PlanGroup *group)
+{
+    const char *at = k->example + strlen(k->word);
+    for (uint32_t i = 0; i < k->n; i++) {
+        char *end;
+        tessi_knob_set(k, i, group, strtoll(at, &end, 10));
+        at = end;
+    }
+    if (k->flag != KNOB_NOWHERE)
+        tessi_knob_set_flag(k, group);
+}
+
+void tessi_knob_leave_out(const Knob *k, PlanGroup *group)
+{
+    const bool unset = !k->sets;
+    for (uint32_t i = 0; i < k->n; i++)
+        tessi_knob_set(k, i, group, k->number[i].unset == SAYS_NOTHING ? 0 : k->number[i].unset);
+    if (k->flag != KNOB_NOWHERE && !k->n)
+        memcpy((unsigned char *)group + k->flag, &unset, sizeof unset);
 }
 
 void tessi_knobs_unset(PlanGroup *group)

@@ -31,6 +31,7 @@ typedef struct Knob {
     KnobNumber number[KNOB_MOST_NUMBERS];
     size_t flag; /* of a group; KNOB_NOWHERE: it has none */
     bool sets;   /* what the flag becomes */
+    const char *example;
 } Knob;
 
 /* In the order of pages; the end has no word. */
@@ -43,6 +44,9 @@ bool tessi_knob_flag(const Knob *k, const PlanGroup *group);
 void tessi_knob_set_flag(const Knob *k, PlanGroup *group);
 /* The page has a line for it. */
 bool tessi_knob_is_said(const Knob *k, const PlanGroup *group);
+/* The group as the example of knobs.def has it, and without the line. */
+void tessi_knob_set_usual(const Knob *k, PlanGroup *group);
+void tessi_knob_leave_out(const Knob *k, PlanGroup *group);
 /* A group whose numbers are all unset. */
 void tessi_knobs_unset(PlanGroup *group);
 /* NULL, or one sentence about the first number out of its range. */

@@ -2,6 +2,7 @@
  * the functions of plan_levels.h change; the list is made from it, and it is found in the list. */
 #include "plan/plan_levels.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "plan/plan_base.h"
@@ -54,6 +55,16 @@ int64_t tessi_level_most(LevelHow how)
     return most[how];
 }
 
+int64_t tessi_level_usual(LevelHow how)
+{
+    static const char *const examples[] = {
+#define LEVEL(id, name, most, example, meaning) example,
+#include "plan/levels.def"
+#undef LEVEL
+    };
+    return strtoll(examples[how] + strcspn(examples[how], " "), NULL, 10); /* after the dimension */
+}
+
 const char *tessi_level_dim_name(uint8_t dim)
 {
     static const char *const names[] = { "x", "y", "z", "w" };
@@ -72,6 +83,14 @@ void tessi_level_print(const PlanLevel *level, Text *out)
         tessi_text_addf(out, " %u blocks", (unsigned)level->blocks);
     if (level->ahead)
         tessi_text_add(out, " ahead");
+}
+
+const PlanLevel *tessi_level_find(const PlanLevels *levels, uint8_t dim, LevelHow how)
+{
+    for (uint8_t i = 0; i < levels->n; i++)
+        if (levels->at[i].dim == dim && levels->at[i].how == how)
+            return &levels->at[i];
+    return NULL;
 }
 
 bool tessi_level_is(const PlanLevel *a, const PlanLevel *b)
@@ -156,6 +175,46 @@ static Arrangement arrangement_of(const PlanLevels *levels)
     }
     a.march.ahead = ahead;
     return a;
+}
+
+/* ---- The list, changed ----------------------------------------------------------------------- */
+
+/* Of a grid, whatever its parts are. */
+static bool is_outer(uint8_t how)
+{
+    return how == LEVEL_GRID || how == LEVEL_DEALT || how == LEVEL_SERIAL;
+}
+
+bool tessi_level_put(PlanLevels *levels, const PlanLevel *level)
+{
+    for (int exact = 1; exact >= 0; exact--)
+        for (uint8_t i = 0; i < levels->n; i++) {
+            PlanLevel *at = &levels->at[i];
+            if (at->dim != level->dim
+                || (exact ? at->how != level->how : !(is_outer(at->how) && is_outer(level->how))))
+                continue;
+            *at = *level;
+            return true;
+        }
+    uint8_t to = levels->n;
+    for (uint8_t i = levels->n; i-- > 0 && levels->n < PLAN_MAX_LEVELS;)
+        if (levels->at[i].how != LEVEL_THREAD && !is_outer(levels->at[i].how))
+            to = i;
+    if (levels->n == PLAN_MAX_LEVELS)
+        return false;
+    for (uint8_t i = levels->n++; i > to; i--)
+        levels->at[i] = levels->at[i - 1];
+    levels->at[to] = *level;
+    return true;
+}
+
+void tessi_level_leave_out(PlanLevels *levels, uint8_t dim, LevelHow how)
+{
+    uint8_t kept = 0;
+    for (uint8_t i = 0; i < levels->n; i++)
+        if (levels->at[i].dim != dim || levels->at[i].how != how)
+            levels->at[kept++] = levels->at[i];
+    levels->n = kept;
 }
 
 /* ---- The list, made -------------------------------------------------------------------------- */
@@ -259,6 +318,22 @@ PlanLevels tessi_levels_arranged(const PlanLevels *levels)
 {
     PlanLevels made = *levels;
     arrange(&made, arrangement_of(levels));
+    return made;
+}
+
+PlanLevels tessi_levels_for(const PlanLevels *levels, uint8_t n_dims)
+{
+    PlanLevels made = *levels;
+    made.n_dims = n_dims;
+    for (uint8_t how = 0; how < N_LEVEL_HOWS; how++)
+        for (uint8_t dim = n_dims; dim < MAX_DIMS; dim++)
+            if (how != LEVEL_THREAD || dim > X)
+                tessi_level_leave_out(&made, dim, (LevelHow)how);
+    Arrangement a = arrangement_of(&made);
+    for (uint8_t dim = Y; dim < n_dims && is_tiled(&a); dim++)
+        if (!a.tile[dim] && !(dim == Y && a.march.least))
+            a.tile[dim] = a.is_kernel ? 1 : a.tile[Y];
+    arrange(&made, a);
     return made;
 }
 

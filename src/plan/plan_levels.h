@@ -18,14 +18,27 @@ typedef struct PlanSizes {
 
 /* The largest size of such a level. */
 int64_t tessi_level_most(LevelHow how);
+/* The size that the example of levels.def has; 0: none. */
+int64_t tessi_level_usual(LevelHow how);
 /* Of a dimension counted from the last: x, y, z, w. */
 const char *tessi_level_dim_name(uint8_t dim);
 /* The same level. */
 bool tessi_level_is(const PlanLevel *a, const PlanLevel *b);
+/* The level of a dimension and kind; NULL: there is none. */
+const PlanLevel *tessi_level_find(const PlanLevels *levels, uint8_t dim, LevelHow how);
+/* It takes the place of the level that is like it, or, where there is none, stands where loops over steps and what is
+ * unrolled begin. False when a list has no room for it. */
+bool tessi_level_put(PlanLevels *levels, const PlanLevel *level);
+void tessi_level_leave_out(PlanLevels *levels, uint8_t dim, LevelHow how);
 /* As on a plan page: `y 8 step`. */
 void tessi_level_print(const PlanLevel *level, Text *out);
 /* The levels that lowering has for what these say: the same ones when it can lower them. */
 PlanLevels tessi_levels_arranged(const PlanLevels *levels);
+/* The same over so many dimensions: those beyond are left out, and what is missing of tiles is added. */
+PlanLevels tessi_levels_for(const PlanLevels *levels, uint8_t n_dims);
+/* Of level_presets.def: the name of number i, NULL after the last; and its levels. */
+const char *tessi_level_preset_name(size_t i);
+bool tessi_level_preset(Arena *a, size_t i, PlanLevels *out);
 /* The level at which the group computes stages that live there: "y.step". */
 const char *tessi_level_of_place(const PlanGroup *group, Placement place);
 

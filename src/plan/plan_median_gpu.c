@@ -23,6 +23,21 @@ static int64_t shared_bytes(const WideMedian *median, const PlanGroup *group)
     return ((int64_t)group->median + median->rows - 1) * wide * tessi_type_info(median->key)->bytes;
 }
 
+void tessi_plan_fit_median_kernel(PlanGroup *group)
+{
+    if (tessi_plan_kernel(group) != KERNEL_MEDIAN)
+        return;
+    PlanMarch march = tessi_level_march(&group->levels);
+    const uint16_t lines = group->counts ? tessi_level_threads(&group->levels, 1) : 1;
+    tessi_level_set_threads(&group->levels, 0, group->strip);
+    tessi_level_set_threads(&group->levels, 1, lines);
+    tessi_level_set_outputs(&group->levels, 0, 1);
+    tessi_level_set_outputs(&group->levels, 1,
+                            (uint8_t)(group->counts ? group->median / lines : 1));
+    march.most = march.least ? group->median : 0;
+    tessi_level_set_march(&group->levels, march);
+}
+
 const char *tessi_plan_check_median_kernel(const PlanFacts *f, const PlanGroup *group)
 {
     Arena *a = f->arena;

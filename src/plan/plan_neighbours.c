@@ -1,7 +1,10 @@
-/* The edits that make the neighbours of a plan. Each is made without asking whether it is legal; the verifier keeps
- * those that are, so that whatever plans can say, and it accepts, is tried. */
+/* The edits that make the neighbours of a plan: one line of its page said otherwise, put in or left out, as the tables
+ * of those lines have it (levels.def, level_presets.def, knobs.def, stagings.def, placements.def). Each is made without
+ * asking whether it is legal; the verifier keeps those that are, so that whatever plans can say, and it accepts, is
+ * tried. */
 #include "plan/plan_neighbours.h"
 #include "plan/plan_costs.h"
+#include "plan/plan_knobs.h"
 #include "plan/plan_passes.h"
 
 typedef struct Editor {
@@ -9,20 +12,43 @@ typedef struct Editor {
     const PlanFacts *f;
     const Plan *from;
     PlanNeighbours *out;
+    VEC(uint64_t) pages; /* hashes of those that are neighbours, and of the plan itself */
 } Editor;
 
+/* Whether no neighbour has this page yet. */
+static bool is_new(Editor *e, const Plan *p)
+{
+    Text text;
+    tessi_text_init(&text, e->arena);
+    tessi_plan_print(p, e->f->g, &text);
+    const uint64_t hash = tessi_hash_bytes(0, tessi_text_str(&text), text.n);
+    VEC_FOREACH (const uint64_t, page, &e->pages)
+        if (*page == hash)
+            return false;
+    VEC_PUSH(e->arena, &e->pages, hash);
+    return true;
+}
+
 /* Keeps an edited plan if it is one. */
-static void offer(Editor *e, Plan *p, StageId about, const char *change)
+static bool offer(Editor *e, Plan *p, StageId about, const char *change)
 {
     if (!tessi_plan_order(p, e->f) || tessi_plan_verify_with(e->f, p))
-        return;
+        return false;
     PlanNeighbour n = { .plan = p, .about = about, .change = change };
-    VEC_PUSH(e->arena, e->out, n);
+    if (is_new(e, p))
+        VEC_PUSH(e->arena, e->out, n);
+    return true;
 }
 
 static StageId about_group(const Editor *e, uint32_t i)
 {
     return e->from->groups.at[i].members.at[0];
+}
+
+/* Those of pass k, or, where it has no such pass, the group's own. */
+static PlanLevels *levels_of(PlanGroup *group, uint32_t k)
+{
+    return k < group->passes.n ? &group->passes.at[k].levels : &group->levels;
 }
 
 /* ---- Placements ------------------------------------------------------------------------------ */
@@ -103,26 +129,19 @@ static void place(Editor *e, StageId s, Placement to)
  * each use. */
 static void carry(Editor *e, uint32_t i, StageId s)
 {
-    static const uint16_t bands[] = { 16, 64 };
+    enum { BAND = 64 };
     static const uint8_t rows[] = { 2, 4, 8 };
     const PlanGroup *old = &e->from->groups.at[i];
     if (e->from->gpu || old->n_dims < 2 || !tessi_plan_is_inline(e->from, s))
         return;
     for (uint32_t k = 0; k <= old->passes.n; k++) {
-        const bool pass = k < old->passes.n;
-        for (size_t n = 0; n < (sizeof bands / sizeof *bands) * sizeof rows; n++) {
+        for (size_t n = 0; n < sizeof rows; n++) {
             Plan *p = tessi_plan_copy(e->arena, e->from);
-            PlanGroup *group = &p->groups.at[i];
-            const uint16_t band = bands[n / sizeof rows];
-            PlanLevels *levels = pass ? &group->passes.at[k].levels : &group->levels;
-            tessi_level_set_band(levels, band);
-            tessi_level_set_rows(levels, rows[n % sizeof rows]);
+            PlanLevels *levels = levels_of(&p->groups.at[i], k);
+            tessi_level_set_band(levels, BAND);
+            tessi_level_set_rows(levels, rows[n]);
             p->stage[s.v].placement = PLACE_REGISTERS;
-            const uint32_t before = e->out->n;
-            offer(e, p, s,
-                  tessi_sprintf(e->arena, "in registers, y %d serial, y %d unroll", band,
-                                rows[n % sizeof rows]));
-            if (e->out->n == before)
+            if (!offer(e, p, s, tessi_sprintf(e->arena, "in registers, y %d unroll", rows[n])))
                 break; /* these loops do not read it again further down */
         }
     }
@@ -149,27 +168,21 @@ static void carry_nothing(Editor *e)
     offer(e, p, about, "nothing in registers");
 }
 
-/* What a thread computes of a new pass with this stage. */
-static void pass_outputs(const Editor *e, StageId s, PlanLevels *levels)
-{
-    const uint8_t n = e->from->gpu && tessi_plan_can_tile(e->f, s) ? 4 : 1;
-    tessi_level_set_outputs_all(levels, (PlanOutputs){ { n, n } });
-}
-
 /* An inlined stage in a pass of its own, where the tiles of group i read it. */
 static void place_in_pass(Editor *e, uint32_t i, StageId s)
 {
-    if (!tessi_plan_is_inline(e->from, s) || !tessi_level_tile(&e->from->groups.at[i], 0))
+    const PlanGroup *old = &e->from->groups.at[i];
+    if (!tessi_plan_is_inline(e->from, s) || !tessi_level_tile(old, 0))
         return;
-    for (uint32_t at = 0; at <= e->from->groups.at[i].passes.n; at++) {
+    const uint8_t outputs = e->from->gpu && tessi_plan_can_tile(e->f, s) ? 4 : 1;
+    for (uint32_t at = 0; at <= old->passes.n; at++) {
         Plan *p = tessi_plan_copy(e->arena, e->from);
         PlanGroup *group = &p->groups.at[i];
         tessi_plan_insert_pass(e->arena, group, at, s);
-        pass_outputs(e, s, &group->passes.at[at].levels);
+        tessi_level_set_outputs_all(&group->passes.at[at].levels,
+                                    (PlanOutputs){ { outputs, outputs } });
         p->stage[s.v].placement = tessi_plan_scratch_placement(group);
-        uint32_t before = e->out->n;
-        offer(e, p, s, tessi_sprintf(e->arena, "in the tiles of %s", group->name));
-        if (e->out->n > before)
+        if (offer(e, p, s, tessi_sprintf(e->arena, "in the tiles of %s", group->name)))
             return; /* the other places differ only in order */
     }
 }
@@ -202,45 +215,182 @@ static void join(Editor *e, uint32_t i, uint32_t k)
     offer(e, p, about_group(e, i), tessi_sprintf(e->arena, "together with %s", from->name));
 }
 
-/* ---- Loops ----------------------------------------------------------------------------------- */
+/* ---- Levels ---------------------------------------------------------------------------------- */
 
-/* A copy whose group i is to be changed. */
-static PlanGroup *edit(Editor *e, uint32_t i, Plan **p)
-{
-    *p = tessi_plan_copy(e->arena, e->from);
-    return &(*p)->groups.at[i];
-}
+/* What edits of a group try when it is not legal with all that it says: each drops more of what depends on the line
+ * that was changed. */
+typedef enum Lenience {
+    AS_IT_IS,
+    PASSES_TOO, /* they unroll as the group does */
+    PLAIN,      /* no copies, packed words, frames, or limits of occupancy */
+    ONE_ROW,    /* nor rows that share what they read */
+    N_LENIENCES
+} Lenience;
 
-static void change_rows(Editor *e, uint32_t i)
+static void give_way(PlanGroup *group, Lenience how)
 {
-    for (uint8_t rows = 1; rows <= PLAN_MAX_ROWS; rows = (uint8_t)(rows * 2)) {
-        if (rows == tessi_level_rows(&e->from->groups.at[i].levels))
-            continue;
-        Plan *p;
-        PlanGroup *group = edit(e, i, &p);
-        tessi_level_set_rows(&group->levels, rows);
-        if (tessi_level_dealt(&group->levels) % rows)
-            tessi_level_set_dealt(&group->levels, rows);
-        offer(e, p, about_group(e, i), tessi_sprintf(e->arena, "y %d unroll", rows));
-    }
-}
-
-/* Tasks of several heights in rows, or equal parts. */
-static void change_strip(Editor *e, uint32_t i)
-{
-    static const uint16_t heights[] = { 0, 16, 64, 256 };
-    const PlanGroup *old = &e->from->groups.at[i];
-    if (old->n_dims < 2 || !tessi_level_parallel(&old->levels))
+    VEC_FOREACH (PlanPass, pass, &group->passes)
+        if (how == PASSES_TOO)
+            tessi_level_set_outputs(&pass->levels, 1, tessi_level_outputs(&group->levels, 1));
+    if (how < PLAIN)
         return;
-    for (size_t k = 0; k < sizeof heights / sizeof *heights; k++) {
-        Plan *p;
-        if (heights[k] == tessi_level_dealt(&old->levels))
-            continue;
-        tessi_level_set_dealt(&edit(e, i, &p)->levels, heights[k]);
-        offer(e, p, about_group(e, i),
-              heights[k] ? tessi_sprintf(e->arena, "y %d dealt", heights[k]) : "y grid");
+    tessi_plan_drop_copies(group);
+    group->packed = false;
+    group->frame = (PlanFrame){ 0 };
+    group->resident = 0;
+    if (how == ONE_ROW)
+        tessi_level_set_rows(&group->levels, 1);
+}
+
+/* The plan with this group instead of its number i. */
+static bool offer_group(Editor *e, uint32_t i, StageId about, const PlanGroup *changed,
+                        const char *change)
+{
+    for (int how = 0; how < N_LENIENCES; how++) {
+        Plan *from = tessi_plan_copy(e->arena, e->from);
+        from->groups.at[i] = *changed;
+        Plan *p = tessi_plan_copy(e->arena, from); /* with passes and copies of its own */
+        PlanGroup *group = &p->groups.at[i];
+        give_way(group, (Lenience)how);
+        tessi_plan_fit_median_kernel(group);
+        tessi_plan_place_passes(p, group);
+        if (offer(e, p, about, change))
+            return true;
+    }
+    return false;
+}
+
+static void offer_levels(Editor *e, uint32_t i, uint32_t k, const PlanLevels *levels,
+                         const char *change)
+{
+    const PlanGroup *old = &e->from->groups.at[i];
+    Plan *p = tessi_plan_copy(e->arena, e->from);
+    PlanGroup *group = &p->groups.at[i];
+    *levels_of(group, k) = *levels;
+    offer_group(e, i, k < old->passes.n ? old->passes.at[k].stages.at[0] : about_group(e, i), group,
+                change);
+}
+
+/* The level of that dimension and kind becomes this one. */
+static void offer_level(Editor *e, uint32_t i, uint32_t k, const PlanLevel *level)
+{
+    PlanLevels levels = *levels_of(&e->from->groups.at[i], k);
+    Text text;
+    tessi_text_init(&text, e->arena);
+    tessi_level_print(level, &text);
+    if (!tessi_level_put(&levels, level))
+        return;
+    const PlanLevels made = tessi_levels_arranged(&levels);
+    const PlanLevel *now = tessi_level_find(&made, level->dim, (LevelHow)level->how);
+    if (now && tessi_level_is(now, level)) /* else lowering has none such here */
+        offer_levels(e, i, k, &made, tessi_text_str(&text));
+}
+
+enum { MOST_BESIDE = 4 };
+
+/* Half and twice the number; of small ones the next too. */
+static uint32_t numbers_beside(int64_t n, int64_t *out)
+{
+    enum { SMALL = 8 };
+    uint32_t found = 0;
+    out[found++] = n * 2;
+    if (n > 1)
+        out[found++] = n / 2;
+    if (n > 2 && n <= SMALL)
+        out[found++] = n - 1;
+    if (n > 1 && n <= SMALL)
+        out[found++] = n + 1;
+    return found;
+}
+
+/* A level that there is, otherwise. */
+static void change_level(Editor *e, uint32_t i, uint32_t k, const PlanLevel *old)
+{
+    PlanLevels without = *levels_of(&e->from->groups.at[i], k);
+    int64_t beside[MOST_BESIDE];
+    PlanLevel level = *old;
+    for (uint32_t n = old->most || !old->size ? 0 : numbers_beside(old->size, beside); n-- > 0;) {
+        level.size = (uint32_t)beside[n];
+        offer_level(e, i, k, &level);
+    }
+    for (uint32_t n = old->most ? numbers_beside(old->blocks, beside) : 0; n-- > 0;) {
+        level = *old;
+        level.blocks = (uint32_t)beside[n];
+        offer_level(e, i, k, &level);
+    }
+    level = *old;
+    level.ahead = !level.ahead;
+    if (old->how == LEVEL_STEP)
+        offer_level(e, i, k, &level);
+    tessi_level_leave_out(&without, old->dim, (LevelHow)old->how);
+    without = tessi_levels_arranged(&without);
+    offer_levels(e, i, k, &without,
+                 tessi_sprintf(e->arena, "no %s %s", tessi_level_dim_name(old->dim),
+                               tessi_level_name((LevelHow)old->how)));
+}
+
+/* A level of a kind that there is none of along the dimension: of the size that its example has, a quarter and four
+ * times that, or without one. */
+static void add_level(Editor *e, uint32_t i, uint32_t k, uint8_t dim, LevelHow how)
+{
+    const int64_t usual = tessi_level_usual(how);
+    const int64_t sizes[] = { 0, usual / 4, usual, usual * 4 };
+    for (size_t n = 0; n < (usual ? sizeof sizes / sizeof *sizes : 1); n++) {
+        const PlanLevel level = { .dim = dim, .how = (uint8_t)how, .size = (uint32_t)sizes[n] };
+        if ((!n || sizes[n]) && sizes[n] <= tessi_level_most(how))
+            offer_level(e, i, k, &level);
     }
 }
+
+static void change_levels(Editor *e, uint32_t i, uint32_t k)
+{
+    const PlanLevels *levels = levels_of(&e->from->groups.at[i], k);
+    for (uint8_t dim = 0; dim < e->from->groups.at[i].n_dims; dim++) {
+        for (int how = 0; how < N_LEVEL_HOWS; how++) {
+            const PlanLevel *old = tessi_level_find(levels, dim, (LevelHow)how);
+            if (old)
+                change_level(e, i, k, old);
+            else
+                add_level(e, i, k, dim, (LevelHow)how);
+        }
+    }
+}
+
+/* Levels that have a name, and what a group has beside them. */
+static PlanGroup with_preset(const PlanGroup *old, const char *name, const PlanLevels *levels)
+{
+    PlanGroup group = *old;
+    group.levels = tessi_levels_for(levels, old->n_dims);
+    if (!tessi_streq(name, "point") && !group.transform && !group.median)
+        return group;
+    tessi_plan_point_kernel(&group);
+    return group;
+}
+
+static void change_preset(Editor *e, uint32_t i)
+{
+    const PlanGroup *old = &e->from->groups.at[i];
+    PlanLevels levels;
+    for (size_t n = 0; tessi_level_preset_name(n); n++) {
+        const char *name = tessi_level_preset_name(n);
+        if (!old->n_dims || !tessi_level_preset(e->arena, n, &levels)
+            || (tessi_level_find(&levels, 0, LEVEL_THREAD) != NULL) != e->from->gpu)
+            continue;
+        const PlanGroup group = with_preset(old, name, &levels);
+        offer_group(e, i, about_group(e, i), &group, tessi_sprintf(e->arena, "preset %s", name));
+    }
+}
+
+/* The group computed by warps, which need passes of their own. */
+static void make_warp(Editor *e, uint32_t i)
+{
+    static const uint8_t columns_and_rows[] = { 4, 4 };
+    Plan *p = tessi_plan_copy(e->arena, e->from);
+    if (e->from->gpu && !tessi_plan_make_warp(e->f, p, &p->groups.at[i], columns_and_rows, 1))
+        offer(e, p, about_group(e, i), "preset warp");
+}
+
+/* ---- Other words of the page ----------------------------------------------------------------- */
 
 /* Vectors of half and twice the width everywhere, or those of the machine. */
 static void change_width(Editor *e)
@@ -259,215 +409,78 @@ static void change_width(Editor *e)
     }
 }
 
-static void change_loops(Editor *e, uint32_t i)
+/* The line as its example has it, or with numbers so much smaller that the plan is legal. */
+static void add_word(Editor *e, uint32_t i, const Knob *k)
+{
+    enum { HALVINGS = 4 };
+    for (int halvings = 0; halvings <= (k->n ? HALVINGS : 0); halvings++) {
+        PlanGroup group = e->from->groups.at[i];
+        Text text;
+        tessi_text_init(&text, e->arena);
+        tessi_text_add(&text, k->word);
+        tessi_knob_set_usual(k, &group);
+        for (uint32_t n = 0; n < k->n; n++) {
+            const int64_t number = tessi_knob_get(k, n, &group) >> halvings;
+            tessi_knob_set(k, n, &group, number);
+            tessi_text_addf(&text, " %lld", (long long)number);
+        }
+        if (offer_group(e, i, about_group(e, i), &group, tessi_text_str(&text)))
+            return;
+    }
+}
+
+/* One number of the line otherwise, or no such line, or one where there is none. */
+static void change_numbers(Editor *e, uint32_t i, const Knob *k)
 {
     const PlanGroup *old = &e->from->groups.at[i];
-    Plan *p;
-    PlanGroup *group = edit(e, i, &p);
-    group->split = old->split == SPLIT_INTERIOR ? SPLIT_NONE : SPLIT_INTERIOR;
-    group->frame = (PlanFrame){ 0 };
-    tessi_level_set_rows(&group->levels,
-                         group->split == SPLIT_NONE
-                             ? 1
-                             : tessi_level_rows(&old->levels)); /* of which strips are multiples */
-    offer(e, p, about_group(e, i), old->split == SPLIT_INTERIOR ? "split none" : "split interior");
-    if (e->from->gpu || !old->n_dims)
+    if (!tessi_knob_is_said(k, old)) {
+        add_word(e, i, k);
         return;
-    group = edit(e, i, &p);
-    tessi_level_set_parallel(group, !tessi_level_parallel(&old->levels));
-    tessi_level_set_dealt(&group->levels, 0);
-    offer(e, p, about_group(e, i),
-          tessi_level_parallel(&old->levels) ? "not shared out" : "shared out");
-}
-
-static const PlanOutputs outputs[] = {
-    { { 1, 1 } }, { { 4, 1 } }, { { 4, 2 } }, { { 4, 4 } }, { { 4, 8 } }
-};
-
-/* Blocks and outputs of a kernel of tiles. */
-static void change_tile_kernel(Editor *e, uint32_t i)
-{
-    static const uint16_t threads[] = { 64, 128, 256, 512 };
-    const PlanGroup *old = &e->from->groups.at[i];
-    Plan *p;
-    for (size_t k = 0; k < sizeof threads / sizeof *threads; k++) {
-        PlanGroup *group = edit(e, i, &p);
-        tessi_level_set_threads(&group->levels, 0, threads[k]);
-        group->resident = 0;
-        if (tessi_level_threads(&old->levels, 0) != threads[k])
-            offer(e, p, about_group(e, i), tessi_sprintf(e->arena, "x %u thread", threads[k]));
     }
-    for (uint8_t blocks = 1; blocks <= 8; blocks++) {
-        edit(e, i, &p)->resident = blocks;
-        if (old->resident != blocks)
-            offer(e, p, about_group(e, i), tessi_sprintf(e->arena, "resident %u", blocks));
-    }
-    for (uint32_t k = 0; k <= old->passes.n; k++) {
-        const bool pass = k < old->passes.n;
-        const PlanOutputs from =
-            tessi_level_outputs_all(pass ? &old->passes.at[k].levels : &old->levels);
-        const StageId about = pass ? old->passes.at[k].stages.at[0] : about_group(e, i);
-        for (size_t n = 0; n < sizeof outputs / sizeof *outputs; n++) {
-            PlanGroup *group = edit(e, i, &p);
-            const PlanOutputs to = outputs[n];
-            tessi_level_set_outputs_all(pass ? &group->passes.at[k].levels : &group->levels, to);
-            if (from.of[0] != to.of[0] || from.of[1] != to.of[1])
-                offer(e, p, about,
-                      tessi_sprintf(e->arena, "y %u unroll, x %u unroll", to.of[1], to.of[0]));
+    for (uint32_t n = 0; n < k->n; n++) {
+        int64_t beside[MOST_BESIDE];
+        for (uint32_t b = numbers_beside(tessi_knob_get(k, n, old), beside); b-- > 0;) {
+            PlanGroup group = *old;
+            if (beside[b] > k->number[n].most)
+                continue;
+            tessi_knob_set(k, n, &group, beside[b]);
+            offer_group(e, i, about_group(e, i), &group,
+                        tessi_sprintf(e->arena, "%s, %lld %s", k->word, (long long)beside[b],
+                                      k->number[n].unit));
         }
     }
+    PlanGroup group = *old;
+    tessi_knob_leave_out(k, &group);
+    offer_group(e, i, about_group(e, i), &group, tessi_sprintf(e->arena, "no %s", k->word));
 }
 
-/* A march to other blocks. */
-static void change_blocks(Editor *e, uint32_t i)
+static void change_split(Editor *e, uint32_t i)
 {
-    const PlanGroup *old = &e->from->groups.at[i];
-    for (int k = 0; k < 2 && tessi_level_march(&old->levels).least; k++) {
-        const uint32_t blocks = k ? tessi_level_march(&old->levels).blocks * 2
-                                  : (tessi_level_march(&old->levels).blocks + 1) / 2;
-        if (blocks == tessi_level_march(&old->levels).blocks || blocks > PLAN_MAX_MARCH_BLOCKS)
-            continue;
-        Plan *p;
-        tessi_level_set_march_blocks(&edit(e, i, &p)->levels, blocks);
-        offer(e, p, about_group(e, i), tessi_sprintf(e->arena, "grid of %u blocks", blocks));
+    for (int split = 0; split < N_SPLITS; split++) {
+        PlanGroup group = e->from->groups.at[i];
+        group.split = (Split)split;
+        group.frame = (PlanFrame){ 0 };
+        offer_group(e, i, about_group(e, i), &group,
+                    tessi_sprintf(e->arena, "split %s", tessi_split_name((Split)split)));
     }
 }
 
-/* Columns, blocks and how far threads go of a kernel of rolling sums; or none such. */
-static void change_rolling(Editor *e, uint32_t i)
-{
-    static const uint8_t columns[] = { 1, 2, 4, 8 }, resident[] = { 0, 2, 3, 4, 5 };
-    const PlanGroup *old = &e->from->groups.at[i];
-    Plan *p;
-    for (size_t k = 0; k < sizeof columns; k++) {
-        if (columns[k] == tessi_level_outputs(&old->levels, 0))
-            continue;
-        tessi_level_set_outputs(&edit(e, i, &p)->levels, 0, columns[k]);
-        offer(e, p, about_group(e, i), tessi_sprintf(e->arena, "x %u unroll", columns[k]));
-    }
-    for (size_t k = 0; k < sizeof resident; k++) {
-        if (resident[k] == old->resident
-            || resident[k] * tessi_level_threads(&old->levels, 0) > PLAN_MAX_THREADS)
-            continue;
-        edit(e, i, &p)->resident = resident[k];
-        offer(e, p, about_group(e, i), tessi_sprintf(e->arena, "resident %u", resident[k]));
-    }
-    change_blocks(e, i);
-    tessi_plan_point_kernel(edit(e, i, &p));
-    offer(e, p, about_group(e, i), "preset point");
-}
-
-/* The median of the group by histograms or by counting in blocks of other sizes, or by sorting. */
-static void change_median(Editor *e, uint32_t i)
-{
-    static const uint16_t lines[] = { 32, 64, 128, 256 }, rows[] = { 64, 128, 256, 512 };
-    static const uint8_t outputs[] = { 1, 2, 4, 8 };
-    const PlanGroup *old = &e->from->groups.at[i];
-    enum { HIGH = 8, WIDE = 32, SIZES = 4 };
-    for (int k = 0; k < 2 * SIZES * SIZES; k++) {
-        Plan *p;
-        PlanGroup *group = edit(e, i, &p);
-        const int size = k / 2 % SIZES, other = k / 2 / SIZES;
-        tessi_plan_point_kernel(group);
-        tessi_plan_set_kernel(group, KERNEL_MEDIAN);
-        group->split = SPLIT_NONE;
-        group->counts = k % 2;
-        tessi_level_set_threads(&group->levels, 0, group->counts ? WIDE : lines[size]);
-        tessi_level_set_threads(&group->levels, 1, group->counts ? (uint16_t)(HIGH >> other) : 1);
-        tessi_level_set_outputs(&group->levels, 1, group->counts ? outputs[size] : 1);
-        group->strip = tessi_level_threads(&group->levels, 0);
-        group->median = group->counts ? (uint16_t)(tessi_level_threads(&group->levels, 1)
-                                                   * tessi_level_outputs(&group->levels, 1))
-                                      : rows[other];
-        if (!group->counts && tessi_level_march(&old->levels).least
-            && tessi_level_march(&old->levels).least <= group->median) {
-            PlanMarch march = tessi_level_march(&old->levels);
-            march.most = group->median;
-            tessi_level_set_march(&group->levels, march);
-        }
-        if (group->counts == old->counts && group->strip == old->strip
-            && group->median == old->median
-            && tessi_level_outputs(&group->levels, 1) == tessi_level_outputs(&old->levels, 1))
-            continue;
-        offer(e, p, about_group(e, i),
-              tessi_sprintf(e->arena, "%s %u %u", group->counts ? "count" : "histogram",
-                            group->median, group->strip));
-    }
-    change_blocks(e, i);
-    Plan *p;
-    tessi_plan_point_kernel(edit(e, i, &p));
-    offer(e, p, about_group(e, i), "preset point");
-}
-
-/* Rows, blocks and strips of a kernel of warps. */
-static void change_warp(Editor *e, uint32_t i)
-{
-    static const uint8_t rows[] = { 1, 2, 3, 4, 6, 8 }, resident[] = { 8, 10, 12, 14, 16, 20, 24 };
-    const PlanGroup *old = &e->from->groups.at[i];
-    Plan *p;
-    for (size_t k = 0; k < sizeof rows; k++) {
-        PlanGroup *group = edit(e, i, &p);
-        tessi_level_set_outputs(&group->levels, 1, rows[k]);
-        VEC_FOREACH (PlanPass, pass, &group->passes)
-            tessi_level_set_outputs(&pass->levels, 1, rows[k]);
-        if (tessi_level_outputs(&old->levels, 1) != rows[k])
-            offer(e, p, about_group(e, i), tessi_sprintf(e->arena, "y %u unroll", rows[k]));
-    }
-    for (size_t k = 0; k < sizeof resident; k++) {
-        PlanGroup *group = edit(e, i, &p);
-        if (old->resident) /* as many blocks as there are at once */
-            tessi_level_set_march_blocks(&group->levels, tessi_level_march(&old->levels).blocks
-                                                             / old->resident * resident[k]);
-        group->resident = resident[k];
-        if (old->resident != resident[k]
-            && resident[k] * tessi_level_threads(&old->levels, 0) <= PLAN_MAX_THREADS
-            && tessi_level_march(&group->levels).blocks)
-            offer(e, p, about_group(e, i), tessi_sprintf(e->arena, "resident %u", resident[k]));
-    }
-    change_blocks(e, i);
-    PlanGroup *group = edit(e, i, &p);
-    PlanMarch march = tessi_level_march(&old->levels);
-    march.ahead = !march.ahead;
-    tessi_level_set_march(&group->levels, march);
-    offer(e, p, about_group(e, i),
-          tessi_level_march(&old->levels).ahead ? "step not ahead" : "step ahead");
-}
-
-/* The group computed by warps. */
-static void make_warp(Editor *e, uint32_t i)
-{
-    static const uint8_t columns_and_rows[] = { 4, 4 };
-    Plan *p;
-    PlanGroup *group = edit(e, i, &p);
-    if (!tessi_plan_make_warp(e->f, p, group, columns_and_rows, 1))
-        offer(e, p, about_group(e, i), "preset warp");
-}
-
-/* The image copied otherwise by the blocks of the group, or not at all. */
-static void change_copy(Editor *e, uint32_t i, StageId image)
+/* The image copied so by the blocks of the group; in N_STAGINGS, not at all. */
+static void offer_copy(Editor *e, uint32_t i, StageId image, int in)
 {
     static const char *const names[] = { "shared", "centre shared", "constant", "not copied" };
-    for (int in = 0; in <= N_STAGINGS; in++) {
-        Plan *p;
-        PlanGroup *group = edit(e, i, &p);
-        uint32_t kept = 0;
-        bool same = false, any = false;
-        for (uint32_t k = 0; k < group->staged.n; k++) {
-            const PlanStaged staged = group->staged.at[k];
-            same = same || (staged.image.v == image.v && (int)staged.in == in);
-            any = any || staged.image.v == image.v;
-            if (staged.image.v != image.v)
-                group->staged.at[kept++] = staged;
-        }
-        group->staged.n = kept;
-        if (same || (in == N_STAGINGS && !any))
-            continue;
-        const PlanStaged staged = { .image = image, .in = (StagedIn)in };
-        if (in < N_STAGINGS)
-            VEC_PUSH(e->arena, &group->staged, staged);
-        offer(e, p, about_group(e, i),
-              tessi_sprintf(e->arena, "%s %s", tessi_stage(e->f->g, image)->name, names[in]));
-    }
+    Plan *p = tessi_plan_copy(e->arena, e->from);
+    PlanGroup *group = &p->groups.at[i];
+    const PlanStaged staged = { .image = image, .in = (StagedIn)in };
+    uint32_t kept = 0;
+    for (uint32_t k = 0; k < group->staged.n; k++)
+        if (group->staged.at[k].image.v != image.v)
+            group->staged.at[kept++] = group->staged.at[k];
+    group->staged.n = kept;
+    if (in < N_STAGINGS)
+        VEC_PUSH(e->arena, &group->staged, staged);
+    offer(e, p, about_group(e, i),
+          tessi_sprintf(e->arena, "%s %s", tessi_stage(e->f->g, image)->name, names[in]));
 }
 
 static void change_copies(Editor *e, uint32_t i)
@@ -476,168 +489,33 @@ static void change_copies(Editor *e, uint32_t i)
     const StageList *members = &e->from->groups.at[i].members;
     tessi_needs(e->f, e->arena, e->from, members->at, members->n, &needs);
     VEC_FOREACH (const StageId, image, &needs.stored)
-        change_copy(e, i, *image);
+        for (int in = 0; in <= N_STAGINGS; in++)
+            offer_copy(e, i, *image, in);
 }
 
-static void change_kernel(Editor *e, uint32_t i)
+static void change_words(Editor *e, uint32_t i)
 {
-    static const uint16_t widths[] = { 32, 64, 128, 256 }, heights[] = { 1, 2, 4, 8 };
-    const PlanGroup *old = &e->from->groups.at[i];
-    if (tessi_plan_kernel(old) == KERNEL_TILE)
-        change_tile_kernel(e, i);
-    if (tessi_plan_kernel(old) == KERNEL_ROLLING)
-        change_rolling(e, i);
-    if (tessi_plan_kernel(old) == KERNEL_MEDIAN)
-        change_median(e, i);
-    if (tessi_plan_kernel(old) == KERNEL_WARP)
-        change_warp(e, i);
-    if (tessi_plan_kernel(old) == KERNEL_TILE || tessi_plan_kernel(old) == KERNEL_REGISTER)
-        make_warp(e, i);
-    if (tessi_plan_kernel(old) == KERNEL_POINT)
-        change_copies(e, i);
-    if (tessi_plan_kernel(old) != KERNEL_POINT && tessi_plan_kernel(old) != KERNEL_REGISTER)
-        return;
-    for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
-        for (size_t h = 0; h < sizeof heights / sizeof *heights; h++) {
-            if (tessi_level_threads(&old->levels, 0) == widths[w]
-                && tessi_level_threads(&old->levels, 1) == heights[h])
-                continue;
-            Plan *p;
-            PlanGroup *group = edit(e, i, &p);
-            tessi_level_set_threads(&group->levels, 0, widths[w]);
-            tessi_level_set_threads(&group->levels, 1, heights[h]);
-            offer(e, p, about_group(e, i),
-                  tessi_sprintf(e->arena, "y %u thread, x %u thread", heights[h], widths[w]));
+    for (const Knob *k = tessi_knobs(); k->word; k++) {
+        switch (k->kind) {
+        case KNOB_NUMBERS: change_numbers(e, i, k); break;
+        case KNOB_SPLIT: change_split(e, i); break;
+        case KNOB_COPY: change_copies(e, i); break;
         }
     }
-    for (size_t k = 0; k < sizeof outputs / sizeof *outputs; k++) {
-        KernelKind kernel = k ? KERNEL_REGISTER : KERNEL_POINT;
-        if (tessi_plan_kernel(old) == kernel
-            && tessi_level_outputs(&old->levels, 0) == outputs[k].of[0]
-            && tessi_level_outputs(&old->levels, 1) == outputs[k].of[1])
-            continue;
-        Plan *p;
-        PlanGroup *group = edit(e, i, &p);
-        tessi_plan_set_kernel(group, kernel);
-        tessi_plan_drop_copies(group);
-        group->packed = group->packed && kernel == KERNEL_REGISTER;
-        tessi_level_set_outputs(&group->levels, 0, outputs[k].of[0]);
-        tessi_level_set_outputs(&group->levels, 1, outputs[k].of[1]);
-        offer(e, p, about_group(e, i),
-              tessi_sprintf(e->arena, "y %u unroll, x %u unroll", outputs[k].of[1],
-                            outputs[k].of[0]));
-    }
 }
 
-/* ---- Tiles ----------------------------------------------------------------------------------- */
+/* ---- Fusion ---------------------------------------------------------------------------------- */
 
-enum { FIRST_ROWS = 32, FIRST_COLUMNS = 256 }; /* of a group that had no tiles */
-
-static void give_tiles(const Plan *p, PlanGroup *group)
+static void give_tiles(Editor *e, PlanGroup *group)
 {
-    tessi_level_set_march(&group->levels, (PlanMarch){ 0 });
-    tessi_level_set_dealt(&group->levels, 0);
-    for (uint8_t d = 0; d < group->n_dims; d++)
-        tessi_level_set_tile(group, d, d + 1 == group->n_dims ? FIRST_COLUMNS : FIRST_ROWS);
-    if (!p->gpu || group->n_dims < 2)
-        return;
-    for (uint8_t d = 0; d + 2 < group->n_dims; d++)
-        tessi_level_set_tile(group, d, 1);
-    tessi_level_set_tile(group, group->n_dims - 1, FIRST_COLUMNS / 2); /* shared memory is small */
-    tessi_plan_set_kernel(group, KERNEL_TILE);
-    tessi_plan_drop_copies(group);
-    group->packed = false;
-    group->frame = (PlanFrame){ 0 };
-    group->split = SPLIT_INTERIOR;
-    tessi_level_set_threads(&group->levels, 0, 128);
-    tessi_level_set_threads(&group->levels, 1, 1);
-    group->resident = 0;
-    tessi_level_set_outputs_all(&group->levels, (PlanOutputs){ { 4, 4 } });
-}
-
-static const char *tile_text(Arena *a, const PlanGroup *group)
-{
-    Text text;
-    tessi_text_init(&text, a);
-    for (int d = 0; d < group->n_dims; d++)
-        tessi_text_addf(&text, "%s%s %lld", d ? ", " : "",
-                        tessi_level_dim_name((uint8_t)(group->n_dims - 1 - d)),
-                        (long long)tessi_level_tile(group, d));
-    tessi_text_add(&text, " grid");
-    return tessi_text_str(&text);
-}
-
-/* Tiles of half and twice the size in each dimension; none at all, or some where there were none. */
-static void change_tiles(Editor *e, uint32_t i)
-{
-    const PlanGroup *old = &e->from->groups.at[i];
-    Plan *p;
-    if (old->n_dims && !e->from->gpu && (!tessi_level_tile(old, 0) || !old->passes.n)) {
-        PlanGroup *group = edit(e, i, &p);
-        if (tessi_level_tile(old, 0))
-            tessi_level_set_tile(group, 0, 0);
-        else
-            give_tiles(p, group);
-        for (uint8_t d = 1; d < MAX_DIMS && !tessi_level_tile(group, 0); d++)
-            tessi_level_set_tile(group, d, 0);
-        offer(e, p, about_group(e, i),
-              tessi_level_tile(group, 0) ? tile_text(e->arena, group) : "no tiles");
-    }
-    for (uint8_t d = 0; d < old->n_dims && tessi_level_tile(old, 0); d++) {
-        for (int twice = 0; twice < 2; twice++) {
-            PlanGroup *group = edit(e, i, &p);
-            tessi_level_set_tile(
-                group, d, twice ? tessi_level_tile(old, d) * 2 : tessi_level_tile(old, d) / 2);
-            if (tessi_level_tile(group, d) == tessi_level_tile(old, d))
-                continue; /* one row of warps */
-            if (tessi_level_tile(group, d) >= 1 && tessi_level_tile(group, d) <= PLAN_MAX_TILE)
-                offer(e, p, about_group(e, i), tile_text(e->arena, group));
-        }
-    }
+    PlanLevels levels;
+    for (size_t n = 0; tessi_level_preset_name(n); n++)
+        if (tessi_streq(tessi_level_preset_name(n), e->from->gpu ? "tile" : "tiles")
+            && tessi_level_preset(e->arena, n, &levels))
+            group->levels = tessi_levels_for(&levels, group->n_dims);
+    give_way(group, PLAIN);
     if (e->from->gpu)
-        return;
-    PlanGroup *group = edit(e, i, &p);
-    group->stream = !old->stream;
-    offer(e, p, about_group(e, i), group->stream ? "stream" : "no stream");
-}
-
-/* Sets rows of the steps through tiles, 0: none. */
-static void offer_roll(Editor *e, uint32_t i, int roll)
-{
-    Plan *p;
-    PlanGroup *group = edit(e, i, &p);
-    tessi_level_set_roll(&group->levels, (uint16_t)roll);
-    tessi_plan_place_passes(p, group);
-    offer(e, p, about_group(e, i), roll ? tessi_sprintf(e->arena, "y %d step", roll) : "no step");
-}
-
-/* Rings of rows with steps of half and twice the rows; none, or some where there were none. */
-static void change_rings(Editor *e, uint32_t i)
-{
-    enum { FIRST_STEP = 16 };
-    const PlanGroup *old = &e->from->groups.at[i];
-    if (e->from->gpu || !old->passes.n || old->n_dims < 2)
-        return;
-    offer_roll(e, i, tessi_level_roll(&old->levels) ? 0 : FIRST_STEP);
-    if (tessi_level_roll(&old->levels) > 1)
-        offer_roll(e, i, tessi_level_roll(&old->levels) / 2);
-    if (tessi_level_roll(&old->levels) && tessi_level_roll(&old->levels) * 2 <= PLAN_MAX_ROLL)
-        offer_roll(e, i, tessi_level_roll(&old->levels) * 2);
-}
-
-static void change_passes(Editor *e, uint32_t i)
-{
-    const PlanGroup *old = &e->from->groups.at[i];
-    for (uint32_t k = 0; k < old->passes.n; k++) {
-        for (uint8_t rows = 1; rows <= PLAN_MAX_ROWS; rows = (uint8_t)(rows * 2)) {
-            if (rows == tessi_level_rows(&old->passes.at[k].levels))
-                continue;
-            Plan *p;
-            tessi_level_set_rows(&edit(e, i, &p)->passes.at[k].levels, rows);
-            offer(e, p, old->passes.at[k].stages.at[0],
-                  tessi_sprintf(e->arena, "y %d unroll", rows));
-        }
-    }
+        group->split = SPLIT_INTERIOR;
 }
 
 /* Group k computed by passes of group i. */
@@ -665,7 +543,7 @@ static void fuse(Editor *e, uint32_t i, uint32_t k)
     into->passes.at = passes.at;
     into->passes.n = into->passes.cap = passes.n;
     if (!tessi_level_tile(into, 0))
-        give_tiles(p, into);
+        give_tiles(e, into);
     tessi_plan_place_passes(p, into);
     remove_group(p, k);
     offer(e, p, about_group(e, k),
@@ -690,19 +568,15 @@ static bool reads_group(Editor *e, uint32_t i, uint32_t k)
 void tessi_plan_neighbours(Arena *a, const Graph *g, const Plan *p, PlanNeighbours *out)
 {
     Editor e = { .arena = a, .f = tessi_plan_facts(a, g), .from = p, .out = out };
+    (void)is_new(&e, tessi_plan_copy(a, p));
     change_width(&e);
     carry_nothing(&e);
     for (uint32_t i = 0; i < p->groups.n; i++) {
-        if (!p->gpu)
-            change_rows(&e, i);
-        change_loops(&e, i);
-        change_kernel(&e, i);
-        change_tiles(&e, i);
-        if (p->gpu)
-            continue;
-        change_strip(&e, i);
-        change_rings(&e, i);
-        change_passes(&e, i);
+        for (uint32_t k = 0; k <= p->groups.at[i].passes.n; k++)
+            change_levels(&e, i, k);
+        change_preset(&e, i);
+        make_warp(&e, i);
+        change_words(&e, i);
     }
     GRAPH_FOREACH_STAGE (g, id) {
         if (!tessi_plan_computes(e.f, id) || e.f->returned[id.v])

@@ -95,37 +95,6 @@ static bool read_words(PlanReader *r, int dim, PlanLevel *out)
     return read_rest(r, out);
 }
 
-/* Of a grid, whatever its parts are. */
-static bool is_outer(uint8_t how)
-{
-    return how == LEVEL_GRID || how == LEVEL_DEALT || how == LEVEL_SERIAL;
-}
-
-/* Takes the place of the level of a preset that is like it; else it stands where loops over steps and what is unrolled
- * begin. */
-static bool replace(PlanLevels *levels, const PlanLevel *level)
-{
-    for (int exact = 1; exact >= 0; exact--)
-        for (uint8_t i = 0; i < levels->n; i++) {
-            PlanLevel *at = &levels->at[i];
-            if (at->dim != level->dim
-                || (exact ? at->how != level->how : !(is_outer(at->how) && is_outer(level->how))))
-                continue;
-            *at = *level;
-            return true;
-        }
-    uint8_t to = levels->n;
-    for (uint8_t i = levels->n; i-- > 0 && levels->n < PLAN_MAX_LEVELS;)
-        if (levels->at[i].how != LEVEL_THREAD && !is_outer(levels->at[i].how))
-            to = i;
-    if (levels->n == PLAN_MAX_LEVELS)
-        return false;
-    for (uint8_t i = levels->n++; i > to; i--)
-        levels->at[i] = levels->at[i - 1];
-    levels->at[to] = *level;
-    return true;
-}
-
 bool tessi_plan_read_level(PlanReader *r, int dim)
 {
     PlanLevel level;
@@ -137,7 +106,7 @@ bool tessi_plan_read_level(PlanReader *r, int dim)
     if (!read_words(r, dim, &level))
         return false;
     PlanLevels *levels = r->pass ? &r->pass->levels : &r->group->levels;
-    if (!r->pass && r->preset && replace(levels, &level))
+    if (!r->pass && r->preset && tessi_level_put(levels, &level))
         return true;
     if (levels->n == PLAN_MAX_LEVELS)
         return tessi_plan_bad(r, DIAG_BAD_PLAN_TEXT, "a group has at most %d levels",
@@ -164,29 +133,52 @@ static bool read_all(PlanReader *r, const char *text)
     return ok;
 }
 
-bool tessi_plan_read_preset(PlanReader *r)
-{
-    static const char *const presets[][2] = {
+typedef struct LevelPreset {
+    const char *name, *levels;
+} LevelPreset;
+static const LevelPreset presets[] = {
 #define LEVEL_PRESET(name, levels, meaning) { name, levels },
 #include "plan/level_presets.def"
 #undef LEVEL_PRESET
-    };
-    enum { N = sizeof presets / sizeof *presets };
-    const char *names[N], *name = tessi_plan_needed_word(r, "the name of a preset");
+};
+enum { N_PRESETS = sizeof presets / sizeof *presets };
+
+const char *tessi_level_preset_name(size_t i)
+{
+    return i < N_PRESETS ? presets[i].name : NULL;
+}
+
+bool tessi_level_preset(Arena *a, size_t i, PlanLevels *out)
+{
+    SourceMap sources;
+    Diags diags;
+    PlanGroup group = { .name = "" };
+    tessi_sources_init(&sources, a);
+    tessi_diags_init(&diags, a, &sources);
+    PlanReader r = { .arena = a, .diags = &diags, .group = &group };
+    if (i >= N_PRESETS || !read_all(&r, presets[i].levels))
+        return false;
+    *out = group.levels;
+    return true;
+}
+
+bool tessi_plan_read_preset(PlanReader *r)
+{
+    const char *names[N_PRESETS], *name = tessi_plan_needed_word(r, "the name of a preset");
     if (!name)
         return false;
     if (!r->group || r->pass || r->group->levels.n || r->group->members.n)
         return tessi_plan_bad(r, DIAG_BAD_PLAN_TEXT, "a preset is the first line of a group");
-    for (size_t i = 0; i < N; i++) {
-        names[i] = presets[i][0];
+    for (size_t i = 0; i < N_PRESETS; i++) {
+        names[i] = presets[i].name;
         if (!tessi_streq(name, names[i]))
             continue;
-        if (!tessi_plan_line_ends(r) || !read_all(r, presets[i][1]))
+        if (!tessi_plan_line_ends(r) || !read_all(r, presets[i].levels))
             return false;
         r->preset = true;
         return true;
     }
-    const char *near = tessi_nearest_word(name, names, N);
+    const char *near = tessi_nearest_word(name, names, N_PRESETS);
     return near ? tessi_plan_bad(r, DIAG_BAD_PLAN_TEXT,
                                  "no levels are called '%s'; did you mean '%s'?", name, near)
                 : tessi_plan_bad(r, DIAG_BAD_PLAN_TEXT, "no levels are called '%s'", name);

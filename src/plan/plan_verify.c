@@ -177,6 +177,8 @@ static const char *check_words(Check *c, const PlanGroup *group, KernelKind kind
                              group->name);
     if (group->resident && !c->p->gpu)
         return tessi_sprintf(a, "group '%s': resident blocks are for GPUs", group->name);
+    if (group->stream && c->p->gpu)
+        return tessi_sprintf(a, "group '%s': stores past the caches are for CPUs", group->name);
     if (group->packed && kind != KERNEL_REGISTER)
         return tessi_sprintf(a, "group '%s': only register tiles are packed", group->name);
     return NULL;

@@ -402,7 +402,7 @@ def test_odd_values(folder):
         "stencil f(vector#1 float X, int64 k) { return X + k; }\nparameter K, N;\nvector#1 float a[N];\n"
         "int64 k = 0;\np<0> = f(a, k);\nfor i = 1..K\n    p<i> = f(p<i-1>, k);\nendfor\nreturn p<K>;\n"
     )
-    for value in ("nan", "inf", "1e300", "2.5", "1e19", "9e18", "1000000"):
+    for value in ("nan", "inf", "1e300", "2.5", "1e19", "9e18"):
         code, out, err = run("run", folder / "odd.tess", "ramp:9", f"K={value}", "-o", folder / "odd.npy")
         check(f"K={value}", code == 1 and err.count("error[") <= 1 and "internal" not in err and not out, err)
     for value in ("9007199254740993", "1e19", "nan", "2.5", "much", ""):

@@ -1,5 +1,6 @@
-/* Random schedules for CPUs, drawn from the tables of levels, splits and knobs (plan_draw.c), over programs of the
- * corpus: bit for bit as the graph interpreter says. `test_schedules 2000` draws so many, `test_schedules 2000 c` runs
+/* Random schedules for CPUs, drawn from the tables of levels, splits and knobs (plan_draw.c), and neighbours of the
+ * schedules that are chosen (plan_neighbours.c), over programs of the corpus: bit for bit as the graph interpreter
+ * says. `test_schedules 2000` draws so many, `test_schedules 2000 c` runs
  * them as compiled C; without arguments a few are run by the interpreter of loops. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +15,7 @@
 #include "api/api.h"
 #include "diff/corpus.h"
 #include "plan/plan_base.h"
+#include "plan/plan_neighbours.h"
 #include "support.h"
 
 enum { MOST_CASES = 2000, A_FEW = 120 };
@@ -25,9 +27,15 @@ static const char *drawn(Arena *a, const CorpusRun *truth, uint64_t seed)
 {
     const Variant *v = truth->program->variants;
     Text text;
+    const Machine *m = tessi_machine_default(a);
+    const Plan *p;
+    PlanNeighbours list = { 0 };
+    if (seed % 3 == 0)
+        tessi_plan_neighbours(a, v->graph, tessi_plan_choose(a, v->graph, v->analysis, m), &list);
+    p = list.n ? list.at[tessi_hash_u64(seed, 4) % list.n].plan
+               : tessi_plan_random(a, v->graph, m, seed);
     tessi_text_init(&text, a);
-    tessi_plan_print(tessi_plan_random(a, v->graph, tessi_machine_default(a), seed), v->graph,
-                     &text);
+    tessi_plan_print(p, v->graph, &text);
     return tessi_text_str(&text);
 }
 

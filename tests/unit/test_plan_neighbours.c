@@ -37,8 +37,10 @@ static void a_small_program_has_these(void **state)
     PlanNeighbours list = { 0 };
     tessi_plan_neighbours(a, g, p, &list);
     assert_true(has_change(&list, g, "bx", "inline"));
-    assert_true(has_change(&list, g, "by", "shared out"));
-    assert_false(has_change(&list, g, "by", "y 16 dealt")); /* only of what is parallel */
+    assert_true(has_change(&list, g, "by", "y grid"));
+    assert_true(has_change(&list, g, "by", "y 16 dealt"));
+    assert_true(has_change(&list, g, "by", "preset tiles"));
+    assert_false(has_change(&list, g, "by", "x 16 dealt")); /* lowering deals rows */
     assert_true(has_change(&list, g, "bx", "width 32"));
     assert_true(has_change(&list, g, "by", "split interior"));
     assert_false(has_change(&list, g, "by", "inline"));           /* a result */
@@ -50,10 +52,10 @@ static void a_small_program_has_these(void **state)
             PlanNeighbours tiled = { 0 };
             tessi_plan_neighbours(a, g, n->plan, &tiled);
             assert_true(has_change(&tiled, g, "bx", "stored"));
-            assert_true(has_change(&tiled, g, "by", "y 64, x 256 grid"));
+            assert_true(has_change(&tiled, g, "by", "y 64 grid"));
             assert_true(has_change(&tiled, g, "by", "stream"));
         }
-        if (tessi_streq(n->change, "shared out") || tessi_streq(n->change, "width 32")) {
+        if (tessi_streq(n->change, "y grid") || tessi_streq(n->change, "width 32")) {
             const char *stage = tessi_stage(g, n->about)->name;
             PlanNeighbours changed = { 0 };
             tessi_plan_neighbours(a, g, n->plan, &changed);
@@ -80,8 +82,8 @@ static void kernels_have_tiles_beside_them(void **state)
         if (tessi_streq(n->change, "in the tiles of by"))
             tessi_plan_neighbours(a, g, n->plan, &tiled);
     assert_true(has_change(&tiled, g, "bx", "stored"));
-    assert_true(has_change(&tiled, g, "bx", "y 8 unroll, x 4 unroll"));
-    assert_true(has_change(&tiled, g, "by", "y 64, x 128 grid"));
+    assert_true(has_change(&tiled, g, "bx", "y 8 unroll"));
+    assert_true(has_change(&tiled, g, "by", "x 128 grid"));
     assert_true(has_change(&tiled, g, "by", "x 256 thread"));
 }
 
