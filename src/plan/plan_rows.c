@@ -147,7 +147,10 @@ static RowCost cost_of_rows(const PlanFacts *f, const Analysis *an, const Machin
         double n = places[i].at.n + places[i].loose;
         ScalarType t = tessi_stage(f->g, need->stage)->type;
         if (!need->computed) {
-            cost.seconds += n * tessi_plan_found_seconds(m, t, need->load);
+            const bool apart =
+                need->load == NEED_CROSSED && rows > 1; /* not in blocks: pass_turn.c */
+            cost.seconds += n * tessi_plan_found_seconds(m, t, need->load)
+                            * (apart ? m->column_cycles / m->crossed_cycles : 1);
             cost.nodes += n;
             continue;
         }
