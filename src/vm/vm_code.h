@@ -10,7 +10,7 @@
 #include "loop/loop_layout.h"
 #include "vm/vm.h"
 
-enum { VM_LEAST_STRIP = 64, VM_MOST_STRIP = 2048, VM_STRIP_BYTES = 24 << 10, VM_LINE = 64 };
+enum { VM_LEAST_STRIP = 64, VM_MOST_STRIP = 4096, VM_STRIP_BYTES = 28 << 10, VM_LINE = 64 };
 
 typedef enum VmOpcode {
     VM_KERNEL, /* kernel(d, a, b, c); `strip`: of all points, else of one */

@@ -175,10 +175,21 @@ void tessi_vm_enter(VmThread *t, const VmLoop *loop, uint32_t first)
     tessi_vm_exec(t, first, loop->body);
 }
 
+/* Strips of a loop over n points: as few as there can be, of about the same length, in whole lines of memory. */
+static int64_t points_of_strip(const VmLoop *loop, int64_t n)
+{
+    const int64_t strips = (n + loop->lanes - 1) / loop->lanes;
+    const int64_t points = (n + strips - 1) / strips;
+    return (points + VM_LEAST_STRIP - 1) / VM_LEAST_STRIP * VM_LEAST_STRIP;
+}
+
 void tessi_vm_iterate(VmThread *t, const VmLoop *loop, int64_t from, int64_t to)
 {
     int64_t *var = t->at[loop->var];
-    const int64_t points = loop->strip ? loop->lanes : 1;
+    if (to <= from)
+        return;
+    const int64_t points =
+        loop->strip ? points_of_strip(loop, (to - from + loop->step - 1) / loop->step) : 1;
     for (int64_t i = from; i < to; i += points * loop->step) {
         *var = i;
         if (loop->strip) {
@@ -210,12 +221,25 @@ void tessi_vm_exec(VmThread *t, uint32_t pc, uint32_t end)
     while (pc < end) {
         const VmIns *ins = &all[pc++];
         switch ((VmOpcode)ins->code) {
-        case VM_KERNEL:
-            ins->by.kernel(at[ins->d], at[ins->a], at[ins->b], at[ins->c], ins->strip ? t->n : 1);
+        case VM_KERNEL: /* mostly there are several, one behind the other */
+            for (;; ins++) {
+                const size_t n = ins->strip ? t->n : 1;
+                ins->by.kernel(at[ins->d], at[ins->a], at[ins->b], at[ins->c], n);
+                if (pc == end || ins[1].code != VM_KERNEL)
+                    break;
+                pc++;
+            }
             break;
         case VM_SUM: sum(t, ins); break;
         case VM_ROW: at[ins->d] = place(t, &t->code->addresses.at[ins->a]); break;
-        case VM_NEAR: at[ins->d] = (char *)at[ins->a] + t->x * ins->imm; break;
+        case VM_NEAR:
+            for (;; ins++) {
+                at[ins->d] = (char *)at[ins->a] + t->x * ins->imm;
+                if (pc == end || ins[1].code != VM_NEAR)
+                    break;
+                pc++;
+            }
+            break;
         case VM_LOAD: load(t, ins); break;
         case VM_FETCH: fetch(t, ins); break;
         case VM_PLACE: choose_place(t, ins); break;

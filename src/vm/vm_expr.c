@@ -245,8 +245,43 @@ static uint32_t selected(VmCompile *c, const LExpr *e, uint32_t d)
     return emit_operation(c, c->k->select[w][form], e, o, 3, d);
 }
 
+static bool is_end(const LExpr *e)
+{
+    return e->kind == LEXPR_OP && (e->op == OP_MIN || e->op == OP_MAX);
+}
+
+/* An argument that is a step of a network as well, of strips, and that nobody else wants; else -1. */
+static int first_step(VmCompile *c, const LExpr *e)
+{
+    for (int i = 0; i < (tessi_is_real(e->type) ? 1 : 2); i++) {
+        const LExpr *inner = tessi_lexpr(c->p, e->arg[i]);
+        const VmValue *v = value_of(c, e->arg[i]);
+        if (is_end(inner) && inner->type == e->type && v->used == 1 && !v->known
+            && tessi_vm_varies(c, inner->arg[0]) && tessi_vm_varies(c, inner->arg[1])
+            && tessi_vm_varies(c, e->arg[1 - i]))
+            return i;
+    }
+    return -1;
+}
+
+/* Two steps at once: 0 where they are not. */
+static uint32_t two_steps(VmCompile *c, const LExpr *e, uint32_t d)
+{
+    const int first = is_end(e) && c->k->steps[e->type][0][0] ? first_step(c, e) : -1;
+    if (first < 0)
+        return 0;
+    const LExpr *inner = tessi_lexpr(c->p, e->arg[first]);
+    Operand o[3] = { operand(c, inner->arg[0], false), operand(c, inner->arg[1], false),
+                     operand(c, e->arg[1 - first], false) };
+    return emit_operation(c, c->k->steps[e->type][e->op == OP_MAX][inner->op == OP_MAX], e, o, 3,
+                          d);
+}
+
 static uint32_t operation(VmCompile *c, const LExpr *e, uint32_t d)
 {
+    const uint32_t steps = two_steps(c, e, d);
+    if (steps)
+        return steps;
     if (e->op == OP_FMA)
         return fused(c, e, d);
     if (e->op == OP_SELECT)

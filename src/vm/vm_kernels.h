@@ -28,6 +28,7 @@ enum { VM_WIDTHS = 4 };                       /* elements of 1, 2, 4, 8 bytes */
 typedef struct VmKernels {
     const char *name; /* of the instruction set */
     VmKernel op[N_OPS][N_TYPES][2];
+    VmKernel steps[N_TYPES][2][2]; /* max(min(a, b), c): [outer is max][inner is max] */
     VmKernel fma[N_TYPES][4], select[VM_WIDTHS][4];
     VmKernel cast[N_TYPES][N_TYPES], sat[N_TYPES][N_TYPES]; /* to, from */
     VmKernel round_to_f16, low_byte[N_TYPES];

@@ -19,7 +19,7 @@
 #else
 #define VM_ANYWHERE
 #endif
-typedef bool vm_b VM_ANYWHERE;
+typedef uint8_t vm_b VM_ANYWHERE; /* 0 or 1: compilers make no vectors of what reads bool */
 typedef int8_t vm_i8 VM_ANYWHERE;
 typedef uint8_t vm_u8 VM_ANYWHERE;
 typedef int16_t vm_i16 VM_ANYWHERE;
@@ -101,6 +101,19 @@ typedef int64_t vm_idx VM_ANYWHERE;
 #define VM_NEG(a)    (-(a))
 
 /* Operators of integers and bool whose results are of the type, or int of its values. */
+/* Two steps of a network that sorts, max(min(a, b), c). */
+#define VM_TWO_STEPS(T, s, second, first)                                                        \
+    static inline T vm_##second##_of_##first##_##s(T a, T b, T c)                                \
+    {                                                                                            \
+        return tess_##second##_##s(tess_##first##_##s(a, b), c);                                 \
+    }                                                                                            \
+    VM_TERNARY(k_##second##_of_##first##_##s, s, s, s, s, vm_##second##_of_##first##_##s, , , i, \
+               i, i)
+#define VM_STEPS(T, s)           \
+    VM_TWO_STEPS(T, s, min, min) \
+    VM_TWO_STEPS(T, s, min, max) \
+    VM_TWO_STEPS(T, s, max, min) \
+    VM_TWO_STEPS(T, s, max, max)
 #define VM_BITS_OF(T, s)                     \
     static inline T vm_and_##s(T a, T b)     \
     {                                        \
@@ -128,6 +141,7 @@ typedef int64_t vm_idx VM_ANYWHERE;
     VM_UNARY(k_not_##s, s, s, tess_not_##s)
 #define VM_INTEGER(T, s)                     \
     VM_BITS_OF(T, s)                         \
+    VM_STEPS(T, s)                           \
     VM_UNARY(k_neg_##s, s, s, tess_neg_##s)  \
     VM_UNARY(k_abs_##s, s, s, tess_abs_##s)  \
     VM_BINARY(k_add_##s, s, s, tess_add_##s) \
@@ -155,6 +169,7 @@ VM_UNARY(k_at_order_i32, f32, i32, tess_at_order_i32)
 VM_UNARY(k_at_order_i64, f64, i64, tess_at_order_i64)
 
 #define VM_REAL(T, s, K)                                             \
+    VM_STEPS(T, s)                                                   \
     VM_UNARY(k_neg_##s, s, s, VM_NEG)                                \
     VM_BINARY(k_add_##s, s, s, VM_ADD)                               \
     VM_BINARY(k_sub_##s, s, s, VM_SUB)                               \
@@ -203,19 +218,25 @@ VM_REAL(float, f32, i32)
 VM_REAL(double, f64, i64)
 VM_UNARY(k_round16, f32, f32, tess_round16_f32)
 
-/* By masks, as the prelude has it: compilers make no vectors of `?` here. */
-static inline uint64_t vm_select_u64(bool c, uint64_t a, uint64_t b)
-{
-    return (uint64_t)tess_select_i64(c, (int64_t)a, (int64_t)b);
-}
+/* By masks: compilers make no vectors of `?` here. */
+#define VM_SELECT_OF(T, s)                             \
+    static inline T vm_select_##s(uint8_t c, T a, T b) \
+    {                                                  \
+        const T of_a = (T)(0 - (T)c);                  \
+        return (T)((T)(a & of_a) | (T)(b & (T)~of_a)); \
+    }
+VM_SELECT_OF(uint8_t, u8)
+VM_SELECT_OF(uint16_t, u16)
+VM_SELECT_OF(uint32_t, u32)
+VM_SELECT_OF(uint64_t, u64)
 #define VM_SELECT(s, bits, call)                                   \
     VM_TERNARY(k_select_##bits##_0, s, b, s, s, call, , , i, i, i) \
     VM_TERNARY(k_select_##bits##_1, s, b, s, s, call, , , i, 0, i) \
     VM_TERNARY(k_select_##bits##_2, s, b, s, s, call, , , i, i, 0) \
     VM_TERNARY(k_select_##bits##_3, s, b, s, s, call, , , i, 0, 0)
-VM_SELECT(u8, 8, tess_select_u8)
-VM_SELECT(u16, 16, tess_select_u16)
-VM_SELECT(u32, 32, tess_select_u32)
+VM_SELECT(u8, 8, vm_select_u8)
+VM_SELECT(u16, 16, vm_select_u16)
+VM_SELECT(u32, 32, vm_select_u32)
 VM_SELECT(u64, 64, vm_select_u64)
 
 /* ---- Conversions: from each type; a plain cast where that is what the prelude's rule says ------ */
@@ -590,6 +611,13 @@ VM_UNARY(k_low_i16, i16, i16, VM_LOW_I8)
     [TYPE_U64] = { VM_CAST_ROW(kind, u64) }, [TYPE_INDEX] = { VM_CAST_ROW(kind, i64) }, \
     [TYPE_F16] = { VM_CAST_ROW(kind, f16) }, [TYPE_F32] = { VM_CAST_ROW(kind, f32) },   \
     [TYPE_F64] = { VM_CAST_ROW(kind, f64) }
+#define VM_STEPS_ROW(s)                         \
+    {                                           \
+        { k_min_of_min_##s, k_min_of_max_##s }, \
+        {                                       \
+            k_max_of_min_##s, k_max_of_max_##s  \
+        }                                       \
+    }
 #define VM_WIDTH_ROW(name)                        \
     {                                             \
         name##_8, name##_16, name##_32, name##_64 \
@@ -627,6 +655,17 @@ const VmKernels VM_TABLE = {
                 VM_FORMS(k_select_64) },
     .cast = { VM_CAST_ROWS(cast) },
     .sat = { VM_CAST_ROWS(sat) },
+    .steps = { [TYPE_I8] = VM_STEPS_ROW(i8),
+               [TYPE_U8] = VM_STEPS_ROW(u8),
+               [TYPE_I16] = VM_STEPS_ROW(i16),
+               [TYPE_U16] = VM_STEPS_ROW(u16),
+               [TYPE_I32] = VM_STEPS_ROW(i32),
+               [TYPE_U32] = VM_STEPS_ROW(u32),
+               [TYPE_I64] = VM_STEPS_ROW(i64),
+               [TYPE_U64] = VM_STEPS_ROW(u64),
+               [TYPE_INDEX] = VM_STEPS_ROW(i64),
+               [TYPE_F32] = VM_STEPS_ROW(f32),
+               [TYPE_F64] = VM_STEPS_ROW(f64) },
     .round_to_f16 = k_cast_f16_f32,
     .low_byte = { [TYPE_U16] = k_low_u16, [TYPE_I16] = k_low_i16 },
     .copy = VM_WIDTH_ROW(k_copy),
