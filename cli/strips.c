@@ -114,9 +114,16 @@ static bool begin_inputs(Strips *s, size_t pass)
 }
 
 /* ---- Results --------------------------------------------------------------------------------- */
+/* The program of the line, of which this may be the last round. */
+static const Strips *origin(const StripRun *r)
+{
+    return r->s->origin ? r->s->origin : r->s;
+}
+
 static void init_store(StripRun *r, size_t number)
 {
     const CommandLine *line = r->s->line;
+    const Strips *s = origin(r);
     StripOutput *o = &r->output[number];
     cli_init_store(line, o->output, &o->store);
     o->store.result = &o->info;
@@ -125,15 +132,15 @@ static void init_store(StripRun *r, size_t number)
     cli_add_result_nodata(line, &o->info, &o->store);
     if (line->no_metadata)
         return;
-    tess_program_provenance(r->s->program, o->provenance, sizeof o->provenance);
+    tess_program_provenance(s->program, o->provenance, sizeof o->provenance);
     o->store.provenance = o->provenance;
     o->geometry.struct_size = sizeof o->geometry;
     const StripInput *first = NULL;
-    for (size_t i = 0; i < r->s->n_inputs && !first; i++)
-        if (r->s->input[i].path && r->s->input[i].info.kind == TESS_IMAGE)
-            first = &r->s->input[i];
+    for (size_t i = 0; i < s->n_inputs && !first; i++)
+        if (s->input[i].path && s->input[i].info.kind == TESS_IMAGE)
+            first = &s->input[i];
     if (!first
-        || tess_result_geometry(r->s->program, r->s->args, number, first->info.name, &o->geometry)
+        || tess_result_geometry(s->program, s->args, number, first->info.name, &o->geometry)
                != TESS_OK)
         return;
     o->store.meta = first->meta;
@@ -150,8 +157,8 @@ static bool begin_outputs(StripRun *r)
     for (size_t i = 0; i < r->n_outputs; i++) {
         StripOutput *o = &r->output[i];
         o->info.struct_size = sizeof o->info;
-        tess_program_output(s->program, i, &o->info);
-        o->output = cli_output_of(s->line, s->program, i);
+        tess_program_output(origin(r)->program, i, &o->info);
+        o->output = cli_output_of(s->line, origin(r)->program, i);
         o->shape.shape = o->extent;
         if (tess_result_shape(s->program, s->args, i, &o->shape.ndim, o->extent) != TESS_OK)
             return cli_fail("%s", tess_args_error(s->args)), false;
@@ -236,6 +243,15 @@ static bool note_strip(StripRun *r, int64_t end)
     return ok;
 }
 
+static double number_of(const DLTensor *t)
+{
+    char text[64];
+    double number = 0;
+    tess_element_text(t->dtype, (const char *)t->data + t->byte_offset, text, sizeof text);
+    cli_parse_number(text, &number);
+    return number;
+}
+
 static bool end_output(StripRun *r, StripOutput *o, bool ok, char **numbers)
 {
     char error[ERROR_SIZE] = "";
@@ -248,6 +264,8 @@ static bool end_output(StripRun *r, StripOutput *o, bool ok, char **numbers)
     } else if (o->writer) {
         status = tess_writer_close(o->writer, ok, error, sizeof error);
         o->writer = NULL;
+    } else if (ok && o->whole && o->output == SIZE_MAX && r->s->numbers) {
+        r->s->numbers[o - r->output] = number_of(o->whole);
     } else if (ok && o->whole && o->output == SIZE_MAX) {
         cli_add_number(line, &o->info, o->whole, numbers);
     } else if (ok && o->whole) {
@@ -396,6 +414,8 @@ static bool begin_journal(StripRun *r)
 
 bool cli_strips_run(Strips *s)
 {
+    if (s->rounds)
+        return cli_rounds_run(s);
     StripRun r = { .s = s };
     const double start = cli_clock_ms();
     cli_hold(NULL, 1); /* so that no part of a file is left when a signal ends us, after a strip */

@@ -40,7 +40,9 @@ typedef struct Strips {
     StripPass *pass;
     double limit, whole; /* bytes allowed, and needed to have all in memory */
     char why[400];       /* of teams: why there are no parts */
-    double read_ms;
+    tess_rounds *rounds; /* the turns of its loop are run a few at a time; NULL: all in one run */
+    const struct Strips *origin; /* of the last round: the program that it ends; or NULL */
+    double *numbers;             /* results that are numbers go there; NULL: they are printed */
 } Strips;
 
 typedef enum StripsNeed { STRIPS_FAILED, STRIPS_NOT, STRIPS_WANTED } StripsNeed;
@@ -55,6 +57,12 @@ void cli_strips_part(const Strips *s, size_t pass, int64_t begin, int64_t end, t
 void cli_strips_share(const Strips *s, size_t pass, int rank, int64_t *begin, int64_t *end);
 void cli_strips_explain(Strips *s);              /* prints the plan: explain --memory */
 void cli_size_text(double bytes, char text[32]); /* "1.5 GiB" */
+
+/* strips_rounds.c: whether the turns of the program's loop can be run apart, a few at a time, over strips so high; all
+ * of them together depend on so many rows around. */
+bool cli_rounds_find(Strips *s, int64_t height, int64_t around);
+bool cli_rounds_run(Strips *s);
+void cli_rounds_explain(const Strips *s);
 
 /* strips_resume.c: what is finished of a run, for --resume. False after saying why. */
 typedef struct StripJournal StripJournal;

@@ -332,6 +332,30 @@ static bool is_too_much(const Strips *s)
     return s->line->memory > 0 && 2 * bytes > s->line->memory;
 }
 
+/* As far as can be known where there are no parts to measure: images, results and one image between them. */
+static bool may_be_too_much(const Strips *s)
+{
+    double bytes = tool_bytes;
+    for (size_t i = 0; i < s->n_inputs; i++)
+        bytes += s->input[i].path ? 3 * bytes_of(&s->input[i]) : 0;
+    return bytes > s->limit;
+}
+
+/* All turns of a loop in each strip would compute most of it again. */
+static bool reaches_too_far(Strips *s, int64_t *height, int64_t *around)
+{
+    tess_pass pass = { .struct_size = sizeof pass };
+    if (tess_parts_pass(s->parts, s->n_passes - 1, &pass) != TESS_OK || !pass.ndim || !pass.cut[0])
+        return false;
+    const Team *t = s->line->team;
+    const double twice = 2; /* what one strip has of images and results is there for two */
+    const double fits = (s->limit - tool_bytes) / (s->whole - tool_bytes) / twice;
+    const double part = t ? 1.0 / t->size : fits < 1 ? fits > 0 ? fits : 0 : 1;
+    *height = (int64_t)((double)pass.shape[0] * part) + 1;
+    *around = 2 * pass.margin[0];
+    return 2 * *around > *height;
+}
+
 static StripsNeed decide(Strips *s, const size_t *input, bool always)
 {
     if (!open_inputs(s, input))
@@ -345,6 +369,10 @@ static StripsNeed decide(Strips *s, const size_t *input, bool always)
     if (!bind_words(s, input))
         return STRIPS_NOT;
     const tess_status status = tess_parts_new(s->program, s->args, &s->parts);
+    int64_t height = 0, around = 0;
+    if (status == TESS_ERROR_UNSUPPORTED && (s->line->team || always || may_be_too_much(s))
+        && cli_rounds_find(s, 0, 0))
+        return STRIPS_WANTED;
     if (status == TESS_ERROR_UNSUPPORTED && s->line->team) {
         snprintf(s->why, sizeof s->why, "%s", tess_parts_error(s->parts));
         return STRIPS_NOT;
@@ -368,6 +396,8 @@ static StripsNeed decide(Strips *s, const size_t *input, bool always)
     s->pass = NULL;
     if (whole && !always)
         return STRIPS_NOT;
+    if (reaches_too_far(s, &height, &around) && cli_rounds_find(s, height, around))
+        return STRIPS_WANTED;
     return find_heights(s) ? STRIPS_WANTED : STRIPS_FAILED;
 }
 
@@ -410,6 +440,7 @@ void cli_strips_free(Strips *s)
     }
     free(s->input);
     free(s->pass);
+    tess_rounds_free(s->rounds);
     tess_parts_free(s->parts);
     tess_args_free(s->args);
     *s = (Strips){ 0 };
@@ -445,7 +476,7 @@ static void explain_input(const Strips *s, size_t i)
     const StripInput *in = &s->input[i];
     char size[32];
     int times = 0;
-    for (size_t k = 0; k < s->n_passes; k++) {
+    for (size_t k = 0; !s->rounds && k < s->n_passes; k++) {
         const tess_part_use use = tess_parts_use(s->parts, k, i);
         const bool far = s->pass[k].pass.periodic[0] && s->pass[k].n_strips > 1;
         times += use == TESS_PART_UNUSED ? 0 : use == TESS_PART_CUT && far ? 3 : 1;
@@ -464,9 +495,11 @@ void cli_strips_explain(Strips *s)
     char limit[32], whole[32];
     cli_size_text(s->limit, limit);
     cli_size_text(s->whole, whole);
-    printf("memory: %s allowed%s, %s for all at once\n", limit,
-           s->line->memory > 0 ? "" : " (half of what is free)", whole);
-    for (size_t i = 0; i < s->n_passes; i++)
+    printf("memory: %s allowed%s", limit, s->line->memory > 0 ? "" : " (half of what is free)");
+    printf(s->whole > 0 ? ", %s for all at once\n" : "\n", whole);
+    if (s->rounds)
+        cli_rounds_explain(s);
+    for (size_t i = 0; !s->rounds && i < s->n_passes; i++)
         explain_pass(s, i);
     for (size_t i = 0; i < s->n_inputs; i++)
         if (s->input[i].path)

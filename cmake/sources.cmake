@@ -2,7 +2,7 @@
 set(TESSERA_SOURCES
     src/analysis/analysis_cost.c src/analysis/analysis_footprint.c src/analysis/analysis_geometry.c
     src/analysis/analysis_indices.c
-    src/analysis/part_find.c src/analysis/part_write.c
+    src/analysis/part_find.c src/analysis/part_turns.c src/analysis/part_write.c
     src/analysis/analysis_mask.c src/analysis/analysis_print.c src/analysis/analysis_range.c src/analysis/const_eval.c
     src/analysis/pass_common.c src/analysis/pass_median.c src/analysis/pass_narrow.c src/analysis/passes.c
     src/analysis/shape.c
@@ -17,7 +17,7 @@ set(TESSERA_SOURCES
     src/api/info.c src/api/instance.c
     src/api/library.c src/api/look.c src/api/meta.c src/api/module.c src/api/part.c src/api/part_apart.c
     src/api/part_pass.c src/api/part_reduce.c src/api/passes.c src/api/reach.c
-    src/api/run.c src/api/shares.c src/api/stream.c
+    src/api/rounds.c src/api/run.c src/api/shares.c src/api/stream.c
     src/api/time.c src/api/tune.c src/api/tune_c.c src/api/tune_gpu.c src/api/types.c src/api/variant.c
     src/api/video.c
     src/base/arena.c src/base/diag.c src/base/diag_render.c src/base/eval.c src/base/number.c src/base/rounding.c
@@ -130,7 +130,7 @@ set(TESSERA_CLI_SOURCES
     cli/cmd_bench.c cli/cmd_build.c cli/cmd_cache.c cli/cmd_check.c cli/cmd_explain.c cli/cmd_files.c cli/cmd_filters.c
     cli/cmd_fmt.c cli/cmd_info.c cli/cmd_run.c cli/cmd_tune.c cli/cmd_watch.c cli/ending.c cli/help.c cli/help_files.c
     cli/inputs.c cli/job.c cli/main.c cli/metadata.c cli/nodata.c cli/numbers.c cli/pattern.c cli/progress.c
-    cli/results.c cli/say.c cli/session.c cli/strips.c cli/strips_plan.c cli/strips_resume.c
+    cli/results.c cli/say.c cli/session.c cli/strips.c cli/strips_plan.c cli/strips_resume.c cli/strips_rounds.c
     cli/strips_team.c cli/tables.c cli/team.c cli/text.c cli/video.c)
 # The processes that it is run as.
 set(TESSERA_PROCESS_SOURCES cli/alone.c cli/mpi.c)

@@ -429,6 +429,26 @@ TESS_API tess_status tess_part_share(tess_parts *parts, const tess_part *part, s
 TESS_API tess_status tess_part_result(const tess_parts *parts, size_t output,
                                       const DLTensor **tensor, int64_t place[TESS_MAX_SHAPE]);
 
+/* A program with one loop over turns as programs that are run one after the other: what comes before the loop, at most
+ * `most` of its turns (with a condition as many as it is asked after), what is left of them, what stands behind. Each
+ * takes what it needs of the program's images and numbers by their names, and `carried_K`, an image or a number, which
+ * was the result `next_K` of the one before; the last one has the program's results. For images that are not in memory:
+ * each round is a pass over them. *rounds as *parts of tess_parts_new; UNSUPPORTED: there is no such loop. */
+typedef struct tess_rounds tess_rounds;
+typedef struct tess_round {
+    size_t struct_size;
+    tess_program *program; /* of the rounds */
+    int64_t times;         /* that it is run */
+    int ends; /* where its last result `ends_now` is not 0 it is not run again, and the one behind is left out if it is
+               * not the last */
+} tess_round;
+TESS_API tess_status tess_rounds_new(tess_program *p, const tess_args *args, int64_t most,
+                                     tess_rounds **rounds);
+TESS_API void tess_rounds_free(tess_rounds *r);
+TESS_API const char *tess_rounds_error(const tess_rounds *r);
+TESS_API size_t tess_rounds_count(const tess_rounds *r);
+TESS_API tess_status tess_rounds_round(const tess_rounds *r, size_t i, tess_round *round);
+
 /* ---- Images shared among devices ------------------------------------------------------------- */
 /* Runs on images whose rows lie in the memory of several devices (tess_options.devices), each its share: for images
  * that are made there and stay there. A run first brings the rows around each share from the devices that have them, by

@@ -7,7 +7,8 @@
  * or one dimension moves into another.
  *
  *   part_find.c   what can be cut
- *   part_write.c  the graph of a part */
+ *   part_write.c  the graph of a part
+ *   part_turns.c  loops over turns in several programs */
 #ifndef TESSERA_ANALYSIS_PART_H
 #define TESSERA_ANALYSIS_PART_H
 
@@ -76,6 +77,18 @@ void tessi_part_range(const PartPass *pass, int d, int64_t begin, int64_t end, i
                       int64_t *to);
 /* The first point of `stage` at or behind point x of the images, in a dimension that is cut. */
 int64_t tessi_part_point(const PartPass *pass, StageId stage, int d, int64_t x);
+
+/* part_turns.c: the graphs around and of the loop of a graph, which has one. They take what they need of its images,
+ * and `carried_K`, the image or number that was the result `next_K` of the graph before; the last one has the results
+ * of g. NULL: there are no such turns. False: it cannot be split, as it has several loops, or carries wide integers. */
+typedef struct PartTurns {
+    Graph *before;
+    Graph *
+        turns; /* `time` of them; its last result `ends_now` is the condition, where there is one */
+    Graph *rest; /* fewer, without a condition */
+    Graph *behind;
+} PartTurns;
+bool tessi_part_turns(const Graph *g, Arena *a, uint32_t time, uint32_t rest, PartTurns *out);
 
 /* part_write.c */
 void tessi_part_write(PartPass *pass, Arena *a, const Image *outputs, uint32_t n_outputs);

@@ -167,10 +167,30 @@ def test_refused(folder):
     rules = "stencil f(vector#2 uint8 A, vector#2 uint8 B) { return A@[-1, 0] + B@[1, 0]; }\n"
     refused("turned", folder, turned + HEAD + "return f(a, a);\n", ["not computed in strips", "'output'"])
     refused("two rules", folder, rules + HEAD + "return f(a:wrap, a:clamp);\n", ["wrap around beside others"])
-    solver = "t<0> = 1.0 * a;\nfor i = 1..9 until maximum(t<i>) < 1\n    t<i> = 0.5 * t<i-1>;\nendfor\n"
-    refused("ended", folder, HEAD + solver + "return t<9>;\n", ["a condition of whole images ends", "more memory"],
-            "--memory=1K")
     refused("too small", folder, PROGRAMS["blur"], ["strips cannot be lower"], "--memory=24577K")
+
+
+def test_rounds(folder):
+    """Turns that together reach too far, and a condition of whole images: a few turns at a time."""
+    step = "stencil f(vector#2 float A) { return (A@[-1, 0] + A@[1, 0] + A@[0, -1] + A@[0, 1]) / 4; }\n" + HEAD
+    (folder / "ends.tess").write_text(
+        step + "t<0> = 1.0 * a;\nfor i = 1..50 until maximum(abs(t<i> - t<i-1>)) < 4 every 2\n"
+        "    t<i> = f(t<i-1>:mirror);\nendfor\nreturn t<50>, mean(t<50>), turns(t);\n")
+    (folder / "long.tess").write_text(
+        step.replace(HEAD, "parameter M, N;\nint n = 200;\nvector#2 uint8 a[M, N];\n")
+        + "t<0> = 1.0 * a;\nfor i = 1..n\n    t<i> = f(t<i-1>:wrap) + 0.001 * a;\nendfor\nreturn t<n>;\n")
+    for name, more in (("ends", []), ("long", ["n=41"])):
+        out, right = folder / "rounds.npy", folder / "right.npy"
+        words = ["run", folder / f"{name}.tess", folder / "a.npy", *more, SLOW]
+        code, numbers, err = run(*words, "-o", right)
+        check(f"{name} in memory", code == 0, err)
+        code, again, err = run(*words, "-o", out, "--memory=24610K", "-v")
+        told = [line for line in err.splitlines() if line.startswith("in ") and "rounds of turns" in line]
+        check(f"{name} in rounds", code == 0 and told and int(told[0].split()[1]) > 3, err)
+        check(f"{name}, the same", out.read_bytes() == right.read_bytes() and again == numbers, again + numbers)
+        check(f"{name}, nothing is left", not list(folder.glob("rounds.npy?*")), str(list(folder.glob("rounds*"))))
+    code, out, err = run("explain", folder / "ends.tess", folder / "a.npy", SLOW, "--memory=24610K")
+    check("rounds are explained", code == 0 and "round 2: at most 25 times" in out, out + err)
 
 
 def test_sizes(folder):
@@ -303,6 +323,7 @@ with tool.workspace() as name:
     test_pyramid(folder)
     test_plan(folder)
     test_refused(folder)
+    test_rounds(folder)
     test_sizes(folder)
     test_ends_early(folder)
     test_full_disk(folder)
