@@ -28,6 +28,17 @@ int tessi_loop_precedence(Op op)
     }
 }
 
+const LoopForm *tessi_loop_forms(void)
+{
+    static const LoopForm forms[] = {
+#define LOOP_FORM(kind, flags, word, rest) { kind, flags, word, rest },
+#include "loop/loop_forms.def"
+#undef LOOP_FORM
+        { .word = NULL }
+    };
+    return forms;
+}
+
 bool tessi_loop_is_reserved(const char *name, size_t n)
 {
     static const char *const words[] = { "true", "false", "inf", "inff", "nan", "nanf" };
@@ -339,57 +350,73 @@ static void print_for(Printer *pr, const LStmt *s)
     print_block(pr, &s->body);
 }
 
-static void print_place(Printer *pr, const LStmt *s)
+static void print_place(Printer *pr, const LStmt *s, LBufferId b)
 {
-    tessi_text_addf(pr->out, "%s[", pr->buffer[s->buffer.v]);
+    tessi_text_addf(pr->out, "%s[", pr->buffer[b.v]);
     print_list(pr, s->index, s->n_index);
     tessi_text_add(pr->out, "]");
+}
+
+static void print_declared(Printer *pr, LVarId v)
+{
+    const LVar *x = &pr->p->vars.at[v.v];
+    tessi_text_addf(pr->out, "%s: %s", var_key(pr, v), tessi_type_info(x->type)->name);
+    if (x->lanes)
+        tessi_text_addf(pr->out, "%s %s", x->is_row ? " row" : "", lanes_name(x->lanes));
 }
 
 /* One side of a move: the line by name, the other with the index where it begins. */
-static void print_moved(Printer *pr, const LStmt *s, LBufferId b, bool with_index)
+static void print_moved(Printer *pr, const LStmt *s, LBufferId b)
 {
-    tessi_text_add(pr->out, pr->buffer[b.v]);
-    if (!with_index)
-        return;
-    tessi_text_add(pr->out, "[");
-    print_list(pr, s->index, s->n_index);
-    tessi_text_add(pr->out, "]");
+    const bool is_line = (b.v == s->buffer.v) == tessi_loop_is_line(pr->p, s->buffer);
+    if (is_line)
+        tessi_text_add(pr->out, pr->buffer[b.v]);
+    else
+        print_place(pr, s, b);
 }
 
-static void print_definition(Printer *pr, const char *word, const LStmt *s)
+static void print_slot(Printer *pr, const LStmt *s, char slot)
 {
-    tessi_text_addf(pr->out, "%s %s", word, var_key(pr, s->var));
-    const LVar *x = &pr->p->vars.at[s->var.v];
-    if (s->kind != LSTMT_SET)
-        tessi_text_addf(pr->out, ": %s", tessi_type_info(x->type)->name);
-    if (s->kind != LSTMT_SET && x->lanes)
-        tessi_text_addf(pr->out, "%s %s", x->is_row ? " row" : "", lanes_name(x->lanes));
-    tessi_text_add(pr->out, " = ");
-    print_expr(pr, s->a, 0);
-}
-
-static void print_let(Printer *pr, const LStmt *s)
-{
-    print_definition(pr,
-                     s->flags & LLET_HERE    ? "here"
-                     : s->flags & LLET_KEPT  ? "keep"
-                     : s->flags & LLET_AFTER ? "after"
-                                             : "let",
-                     s);
-    if (s->b.v) {
-        tessi_text_add(pr->out, " after ");
-        print_expr(pr, s->b, 0);
+    switch (slot) {
+    case 'd': print_declared(pr, s->var); break;
+    case 'v': tessi_text_add(pr->out, var_key(pr, s->var)); break;
+    case 'p': print_place(pr, s, s->buffer); break;
+    case 'm': print_moved(pr, s, s->buffer); break;
+    case 'o': print_moved(pr, s, s->other); break;
+    case 'a': print_expr(pr, s->a, 0); break;
+    case 'b':
+    case 'c': print_expr(pr, s->b, 0); break;
+    case 'n': tessi_text_addf(pr->out, "%lld", (long long)s->step); break;
+    default: tessi_text_add(pr->out, pr->buffer[s->buffer.v]); break;
     }
 }
 
-static void print_move(Printer *pr, const LStmt *s)
+static void print_form(Printer *pr, const LStmt *s)
 {
-    const bool takes = tessi_loop_is_line(pr->p, s->buffer);
-    tessi_text_add(pr->out, "move ");
-    print_moved(pr, s, s->buffer, !takes);
-    tessi_text_add(pr->out, " = ");
-    print_moved(pr, s, s->other, takes);
+    const LoopForm *form = tessi_loop_forms();
+    while (form->kind != s->kind || form->flags != s->flags)
+        form++;
+    tessi_text_addf(pr->out, "%s%s", s->atomic ? "atomic " : "", form->word);
+    tessi_text_add(pr->out, " ");
+    for (const char *at = form->rest; *at; at++) {
+        if (at[0] == ' ' && at[1] == '?' && !s->b.v)
+            return;
+        if (*at == '%')
+            print_slot(pr, s, *++at);
+        else if (*at != '?')
+            tessi_text_addn(pr->out, at, 1);
+    }
+}
+
+static void print_if(Printer *pr, const LStmt *s)
+{
+    tessi_text_add(pr->out, s->flags & LIF_LIKELY ? "if likely " : "if ");
+    print_expr(pr, s->a, 0);
+    print_block(pr, &s->body);
+    if (s->orelse.n) {
+        tessi_text_add(pr->out, " else");
+        print_block(pr, &s->orelse);
+    }
 }
 
 static void print_stmt(Printer *pr, const LStmt *s)
@@ -399,55 +426,12 @@ static void print_stmt(Printer *pr, const LStmt *s)
         return;
     }
     tessi_text_addf(pr->out, "%*s", pr->indent, "");
-    switch (s->kind) {
-    case LSTMT_FOR: print_for(pr, s); break;
-    case LSTMT_IF:
-        tessi_text_add(pr->out, s->flags & LIF_LIKELY ? "if likely " : "if ");
-        print_expr(pr, s->a, 0);
-        print_block(pr, &s->body);
-        if (s->orelse.n) {
-            tessi_text_add(pr->out, " else");
-            print_block(pr, &s->orelse);
-        }
-        break;
-    case LSTMT_LET: print_let(pr, s); break;
-    case LSTMT_VAR: print_definition(pr, "var", s); break;
-    case LSTMT_SET: print_definition(pr, "set", s); break;
-    case LSTMT_STORE:
-        tessi_text_add(pr->out, "store ");
-        print_place(pr, s);
-        tessi_text_add(pr->out, " = ");
-        print_expr(pr, s->a, 0);
-        if (s->b.v) {
-            tessi_text_add(pr->out, " stream if ");
-            print_expr(pr, s->b, 0);
-        }
-        break;
-    case LSTMT_ADD:
-        tessi_text_add(pr->out, s->atomic ? "atomic add " : "add ");
-        print_place(pr, s);
-        tessi_text_add(pr->out, " += ");
-        print_expr(pr, s->a, 0);
-        break;
-    case LSTMT_LOCAL: tessi_text_addf(pr->out, "local %s", pr->buffer[s->buffer.v]); break;
-    case LSTMT_MOVE: print_move(pr, s); break;
-    case LSTMT_SHIFT:
-        tessi_text_add(pr->out, "shift ");
-        print_place(pr, s);
-        tessi_text_add(pr->out, " = ");
-        print_expr(pr, s->a, 0);
-        tessi_text_addf(pr->out, " by %lld", (long long)s->step);
-        break;
-    case LSTMT_SORT:
-        tessi_text_addf(pr->out, "sort %s, ", pr->buffer[s->buffer.v]);
-        print_expr(pr, s->a, 0);
-        break;
-    case LSTMT_PREFETCH:
-        tessi_text_add(pr->out, "prefetch ");
-        print_place(pr, s);
-        break;
-    case LSTMT_COMMENT: break;
-    }
+    if (s->kind == LSTMT_FOR)
+        print_for(pr, s);
+    else if (s->kind == LSTMT_IF)
+        print_if(pr, s);
+    else
+        print_form(pr, s);
     tessi_text_add(pr->out, "\n");
 }
 

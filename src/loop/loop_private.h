@@ -26,6 +26,13 @@ bool tessi_loop_is_flat_size(const LoopProgram *p, const LImage *image, LExprId 
 bool tessi_loop_op_fits(Op op, const ScalarType *types);
 
 /* ---- The text form: loop_print.c, loop_read.c ---- */
+typedef struct LoopForm { /* loop_forms.def */
+    LStmtKind kind;
+    uint8_t flags;
+    const char *word, *rest; /* NULL: written by hand */
+} LoopForm;
+/* The end of the table has no word. */
+const LoopForm *tessi_loop_forms(void);
 /* Binding strength of an operator written infix, 1 (loosest) upwards; 0 when it is written as a call. Binary
  * operators associate to the left. */
 enum { LOOP_UNARY_PRECEDENCE = 9 };

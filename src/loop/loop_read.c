@@ -208,114 +208,60 @@ static bool read_if(LoopReader *r, LStmt *s)
     return read_block(r, &s->orelse);
 }
 
-/* name `:` type [`row`] [lanes] `=` expression */
-static bool read_definition(LoopReader *r, LStmt *s, bool is_mutable)
+/* What a form has said of its statement. */
+typedef struct Formed {
+    LStmt *s;
+    LoopToken name; /* of a variable that it declares */
+    LVar like;
+    ScalarType type; /* of its value */
+} Formed;
+
+/* name `:` type [`row`] [lanes] */
+static bool read_declared(LoopReader *r, Formed *f)
 {
-    LoopToken name;
-    LVar like = { .is_mutable = is_mutable };
-    if (!tessi_loop_expect_name(r, &name) || !tessi_loop_expect(r, ":")
-        || !tessi_loop_read_type(r, &like.type))
+    if (!tessi_loop_expect_name(r, &f->name) || !tessi_loop_expect(r, ":")
+        || !tessi_loop_read_type(r, &f->like.type))
         return false;
-    like.is_row = tessi_loop_accept_word(r, "row");
-    like.lanes = accept_lanes(r);
-    if (!tessi_loop_expect(r, "="))
-        return false;
-    s->a = tessi_loop_read_typed(r, like.type);
-    if (s->a.v && r->of)
-        tessi_template_place(r, s);
-    return s->a.v && declare_var(r, &name, like, &s->var);
+    f->like.is_mutable = f->s->kind == LSTMT_VAR;
+    f->like.is_row = tessi_loop_accept_word(r, "row");
+    f->like.lanes = accept_lanes(r);
+    f->type = f->like.type;
+    return true;
 }
 
-static bool read_after(LoopReader *r, LStmt *s)
-{
-    if (!read_definition(r, s, false))
-        return false;
-    if (!tessi_loop_accept_word(r, "after"))
-        return tessi_loop_fault(r, "expected 'after'");
-    s->b = tessi_loop_read_expr(r);
-    return s->b.v != 0;
-}
-
-static bool read_set(LoopReader *r, LStmt *s)
+static bool read_variable(LoopReader *r, Formed *f)
 {
     LoopToken name;
-    if (!tessi_loop_expect_name(r, &name) || !tessi_loop_expect(r, "="))
+    if (!tessi_loop_expect_name(r, &name))
         return false;
     const LoopName *found = tessi_loop_find_name(r, name.text);
     if (!found || found->kind != LNAME_VAR)
         return tessi_loop_fault(r, "no variable is called '%s'", name.text);
-    s->var = (LVarId){ found->id };
-    s->a = tessi_loop_read_typed(r, r->p->vars.at[found->id].type);
-    return s->a.v != 0;
-}
-
-static bool read_store(LoopReader *r, LStmt *s, const char *sign)
-{
-    if (!tessi_loop_read_buffer(r, &s->buffer))
-        return false;
-    int n = tessi_loop_read_indices(r, s->index);
-    if (n < 0 || !tessi_loop_expect(r, sign))
-        return false;
-    s->n_index = (uint8_t)n;
-    s->a = tessi_loop_read_typed(r, tessi_value_type(r->p->buffers.at[s->buffer.v].type));
-    if (s->a.v && s->kind == LSTMT_STORE && tessi_loop_accept_word(r, "stream")) {
-        if (!tessi_loop_accept_word(r, "if")) {
-            tessi_loop_fault(r, "expected 'if' after 'stream'");
-            return false;
-        }
-        s->b = tessi_loop_read_typed(r, TYPE_BOOL);
-        return s->b.v != 0;
-    }
-    return s->a.v != 0;
-}
-
-/* buffer[indices] = buffer[indices] by N */
-static bool read_shift(LoopReader *r, LStmt *s)
-{
-    uint32_t by = 0;
-    if (!read_store(r, s, "="))
-        return false;
-    if (!tessi_loop_accept_word(r, "by"))
-        return tessi_loop_fault(r, "expected 'by'");
-    const bool back = tessi_loop_accept(r, "-");
-    if (!tessi_loop_read_natural(r, &by))
-        return false;
-    s->step = back ? -(int64_t)by : by;
+    f->s->var = (LVarId){ found->id };
+    f->type = r->p->vars.at[found->id].type;
     return true;
 }
 
-static bool read_moved(LoopReader *r, LStmt *s, LBufferId *b)
+/* buffer, and its indices unless it is the line of a move */
+static bool read_place(LoopReader *r, LStmt *s, LBufferId *b, bool may_be_line)
 {
     if (!tessi_loop_read_buffer(r, b))
         return false;
-    if (tessi_loop_is_line(r->p, *b))
+    if (may_be_line && tessi_loop_is_line(r->p, *b))
         return true;
-    int n = tessi_loop_read_indices(r, s->index);
-    s->n_index = n < 0 ? 0 : (uint8_t)n;
-    return n >= 0;
-}
-
-/* line = buffer[indices], or the other way round */
-static bool read_move(LoopReader *r, LStmt *s)
-{
-    return read_moved(r, s, &s->buffer) && tessi_loop_expect(r, "=") && read_moved(r, s, &s->other);
-}
-
-static bool read_prefetch(LoopReader *r, LStmt *s)
-{
-    if (!tessi_loop_read_buffer(r, &s->buffer))
-        return false;
     const int n = tessi_loop_read_indices(r, s->index);
     s->n_index = n < 0 ? 0 : (uint8_t)n;
     return n >= 0;
 }
 
-static bool read_sort(LoopReader *r, LStmt *s)
+static bool read_step(LoopReader *r, LStmt *s)
 {
-    if (!tessi_loop_read_buffer(r, &s->buffer) || !tessi_loop_expect(r, ","))
+    uint32_t by = 0;
+    const bool back = tessi_loop_accept(r, "-");
+    if (!tessi_loop_read_natural(r, &by))
         return false;
-    s->a = tessi_loop_read_typed(r, TYPE_INDEX);
-    return s->a.v != 0;
+    s->step = back ? -(int64_t)by : by;
+    return true;
 }
 
 /* The name of a buffer; in a template also its declaration. */
@@ -324,6 +270,59 @@ static bool read_local(LoopReader *r, LStmt *s)
     if (r->of && r->ahead.kind == LTOK_SIGN && r->ahead.text[0] == ':')
         return tessi_template_local(r, s);
     return tessi_loop_read_buffer(r, &s->buffer);
+}
+
+static bool read_slot(LoopReader *r, Formed *f, char slot)
+{
+    LStmt *s = f->s;
+    switch (slot) {
+    case 'd': return read_declared(r, f);
+    case 'v': return read_variable(r, f);
+    case 'p':
+        if (!read_place(r, s, &s->buffer, false))
+            return false;
+        f->type = tessi_value_type(r->p->buffers.at[s->buffer.v].type);
+        return true;
+    case 'l': return read_local(r, s);
+    case 's': f->type = TYPE_INDEX; return tessi_loop_read_buffer(r, &s->buffer);
+    case 'm': return read_place(r, s, &s->buffer, true);
+    case 'o': return read_place(r, s, &s->other, true);
+    case 'a': s->a = tessi_loop_read_typed(r, f->type); return s->a.v != 0;
+    case 'b': s->b = tessi_loop_read_expr(r); return s->b.v != 0;
+    case 'c': s->b = tessi_loop_read_typed(r, TYPE_BOOL); return s->b.v != 0;
+    default: return read_step(r, s);
+    }
+}
+
+/* A word or sign of a form. */
+static bool accept_literal(LoopReader *r, const char *literal)
+{
+    const bool word = *literal >= 'a' && *literal <= 'z';
+    return word ? tessi_loop_accept_word(r, literal) : tessi_loop_accept(r, literal);
+}
+
+static bool read_form(LoopReader *r, LStmt *s, const char *form)
+{
+    Formed f = { .s = s };
+    bool optional = false; /* the next word may be missing, and all behind it */
+    while (*form) {
+        const size_t n = strcspn(form, " %?");
+        const char *literal = n ? tessi_strndup(r->arena, form, n) : "";
+        if (*form == '%' && !read_slot(r, &f, form[1]))
+            return false;
+        if (n && !accept_literal(r, literal)) {
+            if (optional)
+                break;
+            return tessi_loop_fault(r, "expected '%s', found '%s'", literal, r->token.text);
+        }
+        optional = *form == '?';
+        form += *form == '%' ? 2 : n ? n : 1;
+    }
+    if (!f.name.text)
+        return true;
+    if (r->of)
+        tessi_template_place(r, s);
+    return declare_var(r, &f.name, f.like, &s->var);
 }
 
 /* The words before `for`; what they say goes to *s. False when there are none. */
@@ -377,60 +376,23 @@ static bool read_comment(LoopReader *r, LBlock *block)
     return !r->fault;
 }
 
-typedef struct Word {
-    const char *word;
-    LStmtKind kind;
-    uint8_t flags;
-} Word;
-static const Word words[] = {
-    { "for", LSTMT_FOR, 0 },           { "if", LSTMT_IF, 0 },
-    { "let", LSTMT_LET, 0 },           { "here", LSTMT_LET, LLET_HERE },
-    { "keep", LSTMT_LET, LLET_KEPT },  { "after", LSTMT_LET, LLET_AFTER },
-    { "var", LSTMT_VAR, 0 },           { "set", LSTMT_SET, 0 },
-    { "store", LSTMT_STORE, 0 },       { "add", LSTMT_ADD, 0 },
-    { "local", LSTMT_LOCAL, 0 },       { "move", LSTMT_MOVE, 0 },
-    { "prefetch", LSTMT_PREFETCH, 0 }, { "shift", LSTMT_SHIFT, 0 },
-    { "sort", LSTMT_SORT, 0 },
-};
-
-/* The words that a statement begins with. */
-static bool read_head(LoopReader *r, LStmt *s)
+/* The words that a statement begins with; what stands behind them, NULL on a fault. */
+static const LoopForm *read_head(LoopReader *r, LStmt *s)
 {
-    if (read_loop_flags(r, s))
-        return tessi_loop_accept_word(r, "for") || tessi_loop_fault(r, "expected 'for'");
-    s->atomic = tessi_loop_accept_word(r, "atomic");
-    if (s->atomic) {
-        s->kind = LSTMT_ADD;
-        return tessi_loop_accept_word(r, "add") || tessi_loop_fault(r, "expected 'add'");
-    }
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (tessi_loop_accept_word(r, words[i].word)) {
-            s->kind = words[i].kind;
-            s->flags = words[i].flags;
-            return true;
+    const bool loops = read_loop_flags(r, s);
+    s->atomic = !loops && tessi_loop_accept_word(r, "atomic");
+    const char *only = loops ? "for" : s->atomic ? "add" : NULL;
+    for (const LoopForm *form = tessi_loop_forms(); form->word; form++)
+        if ((!only || tessi_streq(only, form->word)) && tessi_loop_accept_word(r, form->word)) {
+            s->kind = form->kind;
+            s->flags |= form->flags;
+            return form;
         }
-    return tessi_loop_fault(r, "expected a statement, found '%s'", r->token.text);
-}
-
-/* What stands behind them. */
-static bool read_rest(LoopReader *r, LStmt *s)
-{
-    switch (s->kind) {
-    case LSTMT_FOR: return read_for(r, s);
-    case LSTMT_IF: return read_if(r, s);
-    case LSTMT_LET: return s->flags & LLET_AFTER ? read_after(r, s) : read_definition(r, s, false);
-    case LSTMT_VAR: return read_definition(r, s, true);
-    case LSTMT_SET: return read_set(r, s);
-    case LSTMT_STORE: return read_store(r, s, "=");
-    case LSTMT_ADD: return read_store(r, s, "+=");
-    case LSTMT_LOCAL: return read_local(r, s);
-    case LSTMT_MOVE: return read_move(r, s);
-    case LSTMT_PREFETCH: return read_prefetch(r, s);
-    case LSTMT_SHIFT: return read_shift(r, s);
-    case LSTMT_SORT: return read_sort(r, s);
-    case LSTMT_COMMENT: break;
-    }
-    return false;
+    if (only)
+        tessi_loop_fault(r, "expected '%s'", only);
+    else
+        tessi_loop_fault(r, "expected a statement, found '%s'", r->token.text);
+    return NULL;
 }
 
 bool tessi_loop_read_stmt(LoopReader *r, LBlock *block)
@@ -442,7 +404,11 @@ bool tessi_loop_read_stmt(LoopReader *r, LBlock *block)
     if (r->token.kind == LTOK_COMMENT)
         return read_comment(r, block);
     LStmt *s = tessi_lstmt(r->p, &alone, LSTMT_FOR);
-    if (!read_head(r, s) || !read_rest(r, s))
+    const LoopForm *form = read_head(r, s);
+    if (!form
+        || !(form->rest             ? read_form(r, s, form->rest)
+             : s->kind == LSTMT_FOR ? read_for(r, s)
+                                    : read_if(r, s)))
         return false;
     if (r->of)
         tessi_template_add(r, s);
