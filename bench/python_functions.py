@@ -177,8 +177,11 @@ def table(size, runs, threads, results, only):
 
     for name, call, opencv, _ in of_scipy:
         if only in name:
-            row(name, results.time(name, "tessera", lambda: call(ours), runs),
-                results.time(name, "scipy", lambda: call(scipy), 3, SLOW), None, results.time(name, "opencv", opencv, runs))
+            row(
+                name, results.time(name, "tessera", lambda: call(ours), runs),
+                results.time(name, "scipy", lambda: call(scipy), 3, SLOW), None,
+                results.time(name, "opencv", opencv, runs),
+            )
     for name, call, module in of_skimage:
         if only in name:
             row(name, results.time(name, "tessera", lambda: call(ours_skimage), runs), None,

@@ -100,8 +100,9 @@ static PyMethodDef functions[] = {
     { "presets", presets, METH_NOARGS,
       "presets()\n--\n\nThe names of plans that any program takes." },
     { "spline_filter", tesspy_spline, METH_VARARGS,
-      "spline_filter(address, before, n, behind, order, ends)\n--\n\nMakes an image of doubles, of "
-      "the shape (before, n, behind), the coefficients of its spline along n." },
+      "spline_filter(address, before, n, behind, order, ends, part, parts)\n--\n\nMakes a part of "
+      "an image of doubles, of the shape (before, n, behind), coefficients of its spline along "
+      "n." },
     { "lend", tesspy_lend, METH_O,
       "lend(image)\n--\n\nMemory of a device (Program.device_image) as a capsule of DLPack." },
     { "machine", machine, METH_NOARGS, "machine()\n--\n\nA description of this machine." },

@@ -7,7 +7,10 @@
 
 #include "core.h"
 
-enum { MOST_POLES = 2, LANES = 32 }; /* lines that lie side by side, filtered together */
+enum {
+    MOST_POLES = 2,
+    LANES = 8
+}; /* lines filtered together, as a processor's vectors want them */
 typedef enum Ends { MIRRORED, REFLECTED, REPEATED, N_ENDS } Ends;
 
 /* What one pole needs to know of lines of n points. */
@@ -16,11 +19,12 @@ typedef struct Pole {
     double *first, *last; /* n weights: of the first value forwards, of the last backwards */
 } Pole;
 
-/* `n` points, `stride` apart, each of `lanes` numbers that lie together. */
+/* Some lines of an image: `lanes` of them, `across` apart, of `n` points that are `stride` apart. */
 typedef struct Lines {
     double *at;
-    Py_ssize_t n, stride, lanes;
+    Py_ssize_t n, stride, lanes, across;
 } Lines;
+typedef double Point[LANES]; /* the same point of lines that were copied to lie side by side */
 
 static int poles_of(int order, double *z)
 {
@@ -74,77 +78,105 @@ static void weigh(Pole *p, Py_ssize_t n, Ends ends)
 }
 
 /* Replaces point `at` by the weighed sum of all, those of no weight left out. */
-static void sum_up(const Lines *l, const double *weights, Py_ssize_t at)
+static void sum_up(Point *line, Py_ssize_t n, const double *weights, Py_ssize_t at)
 {
-    double sum[LANES] = { 0 };
-    for (Py_ssize_t i = 0; i < l->n; i++) {
-        const double *point = l->at + i * l->stride;
-        for (Py_ssize_t k = 0; k < l->lanes && weights[i] != 0; k++)
-            sum[k] += weights[i] * point[k];
+    Point sum = { 0 };
+    for (Py_ssize_t i = 0; i < n; i++) {
+        if (weights[i] == 0)
+            continue;
+        for (int k = 0; k < LANES; k++)
+            sum[k] += weights[i] * line[i][k];
     }
-    for (Py_ssize_t k = 0; k < l->lanes; k++)
-        l->at[at * l->stride + k] = sum[k];
+    for (int k = 0; k < LANES; k++)
+        line[at][k] = sum[k];
 }
 
-static void filter(const Lines *l, const Pole *poles, int n_poles)
+static void filter(Point *line, Py_ssize_t n, const Pole *poles, int n_poles)
 {
-    const Py_ssize_t n = l->n, s = l->stride;
     double gain = 1.0;
     for (int i = 0; i < n_poles; i++)
         gain *= (1.0 - poles[i].z) * (1.0 - 1.0 / poles[i].z);
     for (Py_ssize_t i = 0; i < n; i++)
-        for (Py_ssize_t k = 0; k < l->lanes; k++)
-            l->at[i * s + k] *= gain;
+        for (int k = 0; k < LANES; k++)
+            line[i][k] *= gain;
     for (const Pole *p = poles; p < poles + n_poles; p++) {
-        sum_up(l, p->first, 0);
+        sum_up(line, n, p->first, 0);
         for (Py_ssize_t i = 1; i < n; i++)
-            for (Py_ssize_t k = 0; k < l->lanes; k++)
-                l->at[i * s + k] += p->z * l->at[(i - 1) * s + k];
-        sum_up(l, p->last, n - 1);
+            for (int k = 0; k < LANES; k++)
+                line[i][k] += p->z * line[i - 1][k];
+        sum_up(line, n, p->last, n - 1);
         for (Py_ssize_t i = n - 2; i >= 0; i--)
-            for (Py_ssize_t k = 0; k < l->lanes; k++)
-                l->at[i * s + k] = p->z * (l->at[(i + 1) * s + k] - l->at[i * s + k]);
+            for (int k = 0; k < LANES; k++)
+                line[i][k] = p->z * (line[i + 1][k] - line[i][k]);
     }
 }
 
-/* An image in memory as before x n x behind numbers, along its middle dimension. False without memory. */
-static bool filter_all(double *image, Py_ssize_t before, Py_ssize_t n, Py_ssize_t behind, int order,
-                       Ends ends)
+/* The lines of chunk number `chunk` of an image of before x n x behind numbers, along its middle dimension: those that
+ * lie side by side, or where that is the last dimension, one behind the other. */
+static Lines lines_of(double *image, Py_ssize_t before, Py_ssize_t n, Py_ssize_t behind,
+                      Py_ssize_t chunk)
+{
+    const Py_ssize_t count = behind == 1 ? before : behind, chunks = (count + LANES - 1) / LANES;
+    const Py_ssize_t first = chunk % chunks * LANES, across = behind == 1 ? n : 1;
+    return (Lines){ .at = image + chunk / chunks * n * behind + first * across,
+                    .n = n,
+                    .stride = behind,
+                    .lanes = count - first < LANES ? count - first : LANES,
+                    .across = across };
+}
+
+static void filter_lines(Lines l, Point *line, const Pole *poles, int n_poles)
+{
+    for (Py_ssize_t i = 0; i < l.n; i++)
+        for (Py_ssize_t k = 0; k < l.lanes; k++)
+            line[i][k] = l.at[i * l.stride + k * l.across];
+    filter(line, l.n, poles, n_poles);
+    for (Py_ssize_t i = 0; i < l.n; i++)
+        for (Py_ssize_t k = 0; k < l.lanes; k++)
+            l.at[i * l.stride + k * l.across] = line[i][k];
+}
+
+/* Part `part` of `parts` of an image in memory as before x n x behind numbers, along its middle dimension. False
+ * without memory. */
+static bool filter_part(double *image, Py_ssize_t before, Py_ssize_t n, Py_ssize_t behind,
+                        int order, Ends ends, Py_ssize_t part, Py_ssize_t parts)
 {
     double z[MOST_POLES];
     Pole poles[MOST_POLES];
     const int n_poles = poles_of(order, z);
     double *weights = malloc((size_t)n * 2 * MOST_POLES * sizeof *weights);
-    if (!weights)
-        return false;
-    for (int i = 0; i < n_poles; i++) {
+    Point *line = calloc((size_t)n, sizeof *line);
+    const bool ok = weights && line;
+    for (int i = 0; ok && i < n_poles; i++) {
         poles[i] = (Pole){ z[i], weights + 2 * i * n, weights + (2 * i + 1) * n };
         weigh(&poles[i], n, ends);
     }
-    for (Py_ssize_t b = 0; b < before; b++)
-        for (Py_ssize_t k = 0; k < behind; k += LANES) {
-            const Py_ssize_t lanes = behind - k < LANES ? behind - k : LANES;
-            filter(&(Lines){ image + b * n * behind + k, n, behind, lanes }, poles, n_poles);
-        }
+    const Py_ssize_t chunks =
+        behind == 1 ? (before + LANES - 1) / LANES : before * ((behind + LANES - 1) / LANES);
+    for (Py_ssize_t c = chunks * part / parts; ok && c < chunks * (part + 1) / parts; c++)
+        filter_lines(lines_of(image, before, n, behind, c), line, poles, n_poles);
     free(weights);
-    return true;
+    free(line);
+    return ok;
 }
 
 PyObject *tesspy_spline(PyObject *module, PyObject *args)
 {
     (void)module;
     unsigned long long address;
-    Py_ssize_t before, n, behind;
+    Py_ssize_t before, n, behind, part, parts;
     int order, ends;
-    if (!PyArg_ParseTuple(args, "Knnnii", &address, &before, &n, &behind, &order, &ends))
+    if (!PyArg_ParseTuple(args, "Knnniinn", &address, &before, &n, &behind, &order, &ends, &part,
+                          &parts))
         return NULL;
-    if (order < 2 || order > 5 || ends < 0 || ends >= N_ENDS || n < 1) {
+    if (order < 2 || order > 5 || ends < 0 || ends >= N_ENDS || n < 1 || part < 0
+        || part >= parts) {
         PyErr_SetString(PyExc_ValueError, "splines have orders 2 to 5");
         return NULL;
     }
     bool ok = true;
-    Py_BEGIN_ALLOW_THREADS if (n > 1) ok =
-        filter_all((double *)(uintptr_t)address, before, n, behind, order, (Ends)ends);
+    Py_BEGIN_ALLOW_THREADS if (n > 1) ok = filter_part((double *)(uintptr_t)address, before, n,
+                                                       behind, order, (Ends)ends, part, parts);
     Py_END_ALLOW_THREADS if (!ok) return PyErr_NoMemory();
     Py_RETURN_NONE;
 }

@@ -88,7 +88,8 @@ CALLS = {
     "morphological_laplace": [(3,)], "binary_erosion": [(), (None, 2)], "binary_dilation": [(), (None, 0)],
     "convolve": [(HILL,)], "correlate": [(HILL,)], "convolve1d": [([1, 2, 3],)], "correlate1d": [([1, 2],)],
     "sobel": [()], "prewitt": [()], "laplace": [()], "gaussian_laplace": [(1,)], "gaussian_gradient_magnitude": [(1,)],
-    "generic_gradient_magnitude": [(lambda i, axis, output, *a: ours.sobel(i, axis, float, *a[:2]),)], "generic_laplace": [
+    "generic_gradient_magnitude": [(lambda i, axis, output, *a: ours.sobel(i, axis, float, *a[:2]),)],
+    "generic_laplace": [
         (lambda image, axis, output, mode, cval: ours.correlate1d(image, [1, -2, 1], axis, output, mode, cval),)
     ],
     "shift": [((1.5, -2),), ((0.5, 1), None, 1)], "zoom": [(0.7,), (1,), (1.6, None, 1)], "rotate": [(20,)],

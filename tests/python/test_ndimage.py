@@ -261,7 +261,7 @@ def test_transforms(rng, mode):
 def test_splines(rng, order):
     """Of the orders that are filtered first, SciPy's default among them; on few points, where edges matter most."""
     for mode in ALL_MODES:
-        for shape in [(9,), (5, 2), (1, 5), (3, 4, 2)]:
+        for shape in [(9,), (5, 2), (1, 5), (3, 4, 2), (14,)]:
             x, n = rng.random(shape) * 200, len(shape)
             places = rng.random((n, 4, 3)) * 30 - 12
             same("map_coordinates", x, places, order=order, mode=mode, cval=2.5, near=1e-12)
@@ -275,6 +275,19 @@ def test_splines(rng, order):
                 same("rotate", x, 33, mode=mode, near=1e-12)
     same("rotate", rng.random((3, 6, 5)), 33, axes=(1, 2), order=order, near=1e-12)
     same("zoom", (rng.random((6, 5)) + 1j).astype(np.complex64), 1.5, order=order, near=1e-6)
+
+
+def test_spline_coefficients_of_threads(rng, monkeypatch):
+    """Lines of each axis are shared out among threads, and what they give does not tell."""
+    from tessera.ndimage import _interpolation
+    for threads in ("1", "3"):
+        monkeypatch.setenv("OMP_NUM_THREADS", threads)
+        for shape in ((301, 403), (3, 41, 1001)):
+            x = rng.random(shape)
+            for order, mode in ((2, "mirror"), (3, "grid-wrap"), (5, "reflect")):
+                made, _ = _interpolation._spline(x, [order] * len(shape), mode, 0.0, True)
+                want = scipy_ndimage.spline_filter(x, order, mode=mode)
+                np.testing.assert_allclose(made, want, rtol=1e-12, atol=1e-12)
 
 
 def test_transforms_refuse_what_scipy_refuses():

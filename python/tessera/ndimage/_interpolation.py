@@ -4,6 +4,7 @@ image is first made into the coefficients of its spline (python/src/spline.c).""
 import functools
 import itertools
 import math
+import os
 import re
 import warnings
 from collections.abc import Iterable
@@ -98,8 +99,24 @@ def _spline(image, orders, mode, cval, prefilter):
         if order < 2:
             continue
         before, behind = math.prod(made.shape[:axis]), math.prod(made.shape[axis + 1:])
-        _core.spline_filter(made.ctypes.data, before, n, behind, order, _SPLINE_ENDS.get(mode, 0))
+        _in_threads(
+            functools.partial(
+                _core.spline_filter, made.ctypes.data, before, n, behind, order, _SPLINE_ENDS.get(mode, 0)
+            ), made.size
+        )
     return made, pads
+
+
+def _in_threads(work, size):
+    """Calls `work(part, parts)` for all parts of an image: as many as there are cores, or as OpenMP is told to use."""
+    told = os.environ.get("OMP_NUM_THREADS", "")
+    cores = int(told) if told.isdecimal() and int(told) else len(os.sched_getaffinity(0))
+    parts = min(cores, size // 50000 + 1)
+    if parts == 1:
+        return work(0, 1)
+    from concurrent.futures import ThreadPoolExecutor
+    with ThreadPoolExecutor(parts) as pool:
+        list(pool.map(work, range(parts), [parts] * parts))
 
 
 # The poles of the recursions that make the coefficients of splines.
@@ -174,22 +191,47 @@ def _coordinate(d, expression, mode, pad):
     return lines + [f"c{d} = x{d} >= 0.0d && x{d} <= l{d} ? x{d} : n{d} <= 1.0d ? 0.0d : x{d} < 0.0d ? {low} : {high};"]
 
 
-def _flat(orders):
+# Where index q lies that is below 0, or above the last, e, by less than the image is long.
+_FOLDS = {
+    "mirror": ("-{q}", "2 * e - {q}"), "reflect": ("-1 - {q}", "2 * e + 1 - {q}"),
+    "wrap": ("{q} + e + 1", "{q} - e - 1"),
+}
+
+
+def _places(d, order, fold):
+    """Where the neighbours of a coordinate lie in dimension d: locals, and an index for each. With `fold` those beyond
+    the edges are brought inside here, by comparisons, and the rule need not divide."""
+    plain = [f"i{d} + {k}" if k else f"i{d}" for k in range(order + 1)]
+    if not fold:
+        return [], plain
+    below, above = (text.replace("e", f"e{d}") for text in _FOLDS[fold])
+    lines, found = [f"e{d} = size(X, {d}) - 1;"], [f"p{d}{k}" for k in range(order + 1)]
+    for k, q in enumerate(plain):
+        text = f"q{d}{k}"
+        if k < order // 2 or fold == "wrap":
+            text = f"{text} < 0 ? {below.format(q=text)} : {text}"
+        if k >= order // 2 + order % 2 or fold == "wrap":
+            text = f"q{d}{k} > e{d} ? {above.format(q=f'q{d}{k}')} : {text}"
+        lines += [f"q{d}{k} = {q};", f"p{d}{k} = {text};"]
+    return lines, found
+
+
+def _flat(orders, places):
     """The neighbours of orders 0 and 1, weighed as SciPy does it, since integers show the last bit of a half."""
     terms = []
     for corner in itertools.product(*(range(order + 1) for order in orders)):
-        places = ", ".join(f"i{d} + {k}" if k else f"i{d}" for d, k in enumerate(corner))
+        at = ", ".join(places[d][k] for d, k in enumerate(corner))
         weights = "".join(f" * w{d}{k}" for d, k in enumerate(corner) if orders[d])
-        terms.append(f"cast<double>(X[{places}]){weights}")
+        terms.append(f"cast<double>(X[{at}]){weights}")
     return " + ".join(terms)
 
 
-def _weighed(corners, d, orders):
+def _weighed(corners, d, orders, places):
     """The neighbours from dimension d on, weighed: `corners` says where they lie in those before."""
     if d == len(orders):
         return f"cast<double>(X[{', '.join(corners)}])"
     terms = [
-        _weighed([*corners, f"i{d} + {k}" if k else f"i{d}"], d + 1, orders) + (f" * w{d}{k}" if orders[d] else "")
+        _weighed([*corners, places[d][k]], d + 1, orders, places) + (f" * w{d}{k}" if orders[d] else "")
         for k in range(orders[d] + 1)
     ]
     return f"({' + '.join(terms)})" if len(terms) > 1 else terms[0]
@@ -199,6 +241,8 @@ def _text(source, n_out, coordinates, orders, mode, pads, made, declarations, ar
     """A program that reads image `a` at coordinates: `coordinates` has an expression for each of its dimensions."""
     ndim = source.ndim
     lines = [line for d, c in enumerate(coordinates) for line in _coordinate(d, c, mode, pads[d])]
+    rule, places = _RULES[mode], []
+    fold = rule if rule in _FOLDS and all(n > 2 * order + 2 for n, order in zip(source.shape, orders)) else None
     for d, order in enumerate(orders):
         lines.append(f"f{d} = floor(c{d}{'' if order % 2 else ' + 0.5d'});")
         lines.append(f"i{d} = cast<int>(f{d}){f' - {order // 2}' if order > 1 else ''};")
@@ -206,7 +250,9 @@ def _text(source, n_out, coordinates, orders, mode, pads, made, declarations, ar
         if order:
             lines.append(f"u{d} = 1.0d - t{d};")
             lines += [f"w{d}{k} = {re.sub(r'([tu])', rf'{chr(92)}g<1>{d}', w)};" for k, w in enumerate(_WEIGHTS[order])]
-    lines.append(f"v = {_flat(orders) if max(orders) < 2 else _weighed([], 0, orders)};")
+        more, found = _places(d, order, fold)
+        lines, places = lines + more, [*places, found]
+    lines.append(f"v = {_flat(orders, places) if max(orders) < 2 else _weighed([], 0, orders, places)};")
     if mode == "constant":
         outside = " || ".join(f"x{d} < 0.0d || x{d} > l{d}" for d in range(ndim))
         lines.append(f"r = {outside} ? cval : v;")
@@ -230,7 +276,7 @@ def _text(source, n_out, coordinates, orders, mode, pads, made, declarations, ar
     return (
         f"stencil f({', '.join(a[0] for a in arguments)}, vector#{ndim} any X, double cval) {{\n    {inner}\n}}\n"
         f"parameter {sizes};\nvector#{ndim} {TYPES[source.dtype.name]} a[{sizes}];\n{declarations}double cval;\n{widen}"
-        f"r = f({', '.join(a[1] for a in arguments)}, {image}:{_RULES[mode]}, cval);\nreturn r;\n"
+        f"r = f({', '.join(a[1] for a in arguments)}, {image}:{'clamp' if fold else rule}, cval);\nreturn r;\n"
     )
 
 
