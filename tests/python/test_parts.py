@@ -227,3 +227,30 @@ def test_xarray(rng):
     assert (lazy.compute().values == p(values)).all() and (lazy.y == photo.y).all()
     half = tessera.compile(HEAD + "return a@[0, (0, 2)];\n", target="interp")(photo)
     assert half.shape == (6, 3) and (half.y == photo.y).all() and half.attrs == photo.attrs
+
+
+def test_an_ome_zarr_pyramid_chunk_by_chunk(tmp_path, rng):
+    """What docs/python.md shows: each level from the one before, by dask and block by block."""
+    zarr = pytest.importorskip("zarr")
+    dask = pytest.importorskip("dask.array")
+    half = tessera.compile(
+        "stencil smooth(vector#3 uint16 X) { return cast<uint16>(sum(i = -1..1, j = -1..1 : X@[0, i, j]) / 9.0); }\n"
+        "parameter C, M, N;\nvector#3 uint16 a[C, M, N];\nb = smooth(a:mirror);\n"
+        "return b@[(0, 1), (0, 2), (0, 2)];\n", target="vm")
+    image = (rng.random((2, 90, 70)) * 60000).astype(np.uint16)
+    store = zarr.open_group(tmp_path / "cells.ome.zarr", mode="w", zarr_format=2)
+    store.create_array("0", shape=image.shape, chunks=(1, 32, 32), dtype=image.dtype)[:] = image
+    for level in (1, 2):
+        finer = store[str(level - 1)]
+        small = tessera.dask.map(half, dask.from_zarr(finer))
+        coarser = store.create_array(str(level), shape=small.shape, chunks=(1, 32, 32), dtype=small.dtype)
+        dask.store(small, coarser)
+        assert (coarser[:] == half(finer[:])).all()
+    axes = [{"name": "c", "type": "channel"}, *({"name": n, "type": "space"} for n in "yx")]
+    levels = [{"path": str(k), "coordinateTransformations": [{"type": "scale", "scale": [1, 2**k, 2**k]}]}
+              for k in range(3)]
+    store.attrs["multiscales"] = [{"version": "0.4", "axes": axes, "datasets": levels}]
+    again = zarr.open_group(tmp_path / "cells.ome.zarr", mode="r")
+    finer, want = again["0"], half(image)
+    part = half(finer[:, 32:80, 0:48], offset=(0, 32, 0), shape=finer.shape)
+    assert (part == want[:, 17:17 + part.shape[1], :part.shape[2]]).all() and part.size > 800
