@@ -1,239 +1,28 @@
-/* Runs in strips of rows, for images that do not fit the device: the program is run on a band of rows at a time,
- * with as many rows more on both sides as the wanted rows depend on. Where such a band ends inside the image its
- * border rules answer wrongly, but only in rows that nobody wants. So no kernel knows of strips, and the pixels are
- * the same. A sum by Fourier transforms depends, in its last bits, on all rows of the pair of blocks that is
- * transformed together: bands begin where a pair does, and have all that pairs with wanted rows read.
- *
- * It needs programs whose rows depend on near rows only: every stage has as many rows as the images, give or take a
- * constant; no read wraps around, scales rows, or finds its row by computing; no expression asks for the row or for
- * the height. */
+/* Runs in strips of rows, for images that do not fit the device: the program's own kernels are run on a band of rows at
+ * a time, with as many rows more on both sides as the wanted rows depend on. Where such a band ends inside the image its
+ * border rules answer wrongly, but only in rows that nobody wants. So no kernel knows of strips, and the pixels are the
+ * same. What rows depend on is known to analysis/part; here programs are wanted of which a part is no other program:
+ * nothing asks where it is, how large the whole is, or for a number of it. A sum by Fourier transforms depends, in its
+ * last bits, on all rows of the pair of blocks that is transformed together: bands begin where a pair does, and have
+ * all that pairs with wanted rows read. */
 #include "api/gpu.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/part.h"
 #include "graph/graph_transform.h"
 
 enum { ALIGNED_ROWS = 16, MOST_STEP = 1 << 24 };
 
-/* What the rows of a program depend on. */
-typedef struct Rows {
-    const Graph *g;
-    uint32_t param;  /* the size parameter that counts rows */
-    bool *has_rows;  /* by StageId: its first dimension counts them */
-    int64_t *excess; /* by StageId: its rows less the parameter */
-    int64_t *reach;  /* by StageId: how far from an output's row its rows are still needed */
-    /* by StageId: rows of it that are transformed together; 0: it takes no transforms */
-    int64_t *pair;
-    int64_t step; /* bands begin at multiples of so many rows */
-    Failure why;  /* why the program cannot be run in strips */
-} Rows;
-
-/* False, with what keeps the program from being run in strips: what stands in the way of stage `id` ("%s" is its
- * name). */
-static bool no_strips(Rows *r, StageId id, const char *fmt)
-{
-    return tessi_failf(&r->why, TESS_ERROR_MEMORY, fmt, tessi_stage(r->g, id)->name);
-}
-
-/* ---- Whether a size is rows + constant, or has nothing to do with rows ----------------------- */
-static bool depends(const Graph *g, SizeId id, uint32_t param)
-{
-    const Size *s = tessi_size(g, id);
-    switch (s->kind) {
-    case SIZE_OF_PARAM: return s->param == param;
-    case SIZE_OF_FLOORDIV: return depends(g, s->a, param);
-    case SIZE_OF_MIN:
-    case SIZE_OF_MAX:
-    case SIZE_OF_PRODUCT: return depends(g, s->a, param) || depends(g, s->b, param);
-    case SIZE_OF_AFFINE: break;
-    }
-    for (uint32_t i = 0; i < s->n_terms; i++)
-        if (depends(g, s->atom[i], param))
-            return true;
-    return false;
-}
-
-/* The size is parameter *param plus *constant. */
-static bool is_shifted_param(const Graph *g, SizeId id, uint32_t *param, int64_t *constant)
-{
-    const Size *s = tessi_size(g, id);
-    *constant = 0;
-    if (s->kind == SIZE_OF_AFFINE) {
-        if (s->n_terms != 1 || s->coef[0] != 1)
-            return false;
-        *constant = s->constant;
-        s = tessi_size(g, s->atom[0]);
-    }
-    *param = s->param;
-    return s->kind == SIZE_OF_PARAM;
-}
-
-/* Sizes of a stage or image: only the first may count rows, and then as rows + constant. */
-static bool sort_sizes(const Rows *r, const SizeId *size, uint8_t n_dims, bool *has_rows,
-                       int64_t *excess)
-{
-    uint32_t param;
-    *has_rows = n_dims > 0 && is_shifted_param(r->g, size[0], &param, excess) && param == r->param;
-    for (int d = *has_rows; d < n_dims; d++)
-        if (depends(r->g, size[d], r->param))
-            return false;
-    return true;
-}
-
-/* ---- The program ----------------------------------------------------------------------------- */
-static bool sort_stage(Rows *r, StageId id)
-{
-    const Stage *s = tessi_stage(r->g, id);
-    if (s->kind == STAGE_CARRIED)
-        return no_strips(r, id, "'%s' goes from turn to turn of a loop, each over the whole image");
-    if (!sort_sizes(r, s->size, s->n_dims, &r->has_rows[id.v], &r->excess[id.v]))
-        return no_strips(r, id, "'%s' has not one row for each row of the result");
-    if (!r->has_rows[id.v])
-        return true;
-    VEC_FOREACH (const Piece, piece, &s->pieces) {
-        int64_t offset;
-        if (piece->step[0] != 1 || !tessi_size_is_const(r->g, piece->offset[0], &offset) || offset
-            || piece->count[0].v != s->size[0].v)
-            return no_strips(r, id, "'%s' is composed of parts of other rows");
-    }
-    return true;
-}
-
-/* What an expression says of rows other than near ones; NULL: nothing. */
-static const char *far_rows(const Rows *r, const Expr *e)
-{
-    if (e->kind == EXPR_INDEX && e->ref == 0)
-        return "'%s' asks for the row it is at";
-    if (e->kind == EXPR_SIZE && depends(r->g, e->size, r->param))
-        return "'%s' asks for the number of rows";
-    const Access *a = e->kind == EXPR_LOAD ? tessi_access(r->g, e->access) : NULL;
-    if (a && a->n_dims > 0 && r->has_rows[a->producer.v] && a->dim[0].rule == BORDER_WRAP)
-        return "'%s' reads rows that wrap around";
-    return NULL;
-}
-
-static bool check_bodies(Rows *r, Arena *arena)
-{
-    ExprWalk walk = { .arena = arena };
-    GRAPH_FOREACH_STAGE (r->g, id) {
-        const Stage *s = tessi_stage(r->g, id);
-        if (tessi_stage_is_whole(s) && r->has_rows[s->source.v])
-            return no_strips(r, id, "'%s' is of all rows");
-        VEC_FOREACH (const Piece, piece, &s->pieces) {
-            const ExprList *list = tessi_expr_walk(&walk, r->g, &piece->body, 1);
-            VEC_FOREACH (const ExprId, at, list) {
-                const char *why = far_rows(r, tessi_expr(r->g, *at));
-                if (why)
-                    return no_strips(r, id, why);
-            }
-        }
-    }
-    return true;
-}
-
-/* One consumer's reads of one producer: near rows of it, or nothing that counts rows. */
-static bool follow(Rows *r, const Footprint *f)
-{
-    const uint32_t user = f->consumer.v, from = f->producer.v;
-    for (int d = 0; d < f->n_dims; d++) {
-        const AccessRange *dim = &f->dim[d];
-        const bool rows = d == 0 && r->has_rows[from];
-        int64_t base = 0;
-        if (!rows) {
-            if (r->has_rows[user] && !dim->dynamic && dim->src == 0)
-                return no_strips(r, f->consumer, "'%s' reads at columns that depend on the row");
-            continue;
-        }
-        if (dim->dynamic)
-            return no_strips(r, f->consumer, "'%s' computes the rows that it reads");
-        if (dim->src == 0 && dim->scale != 1)
-            return no_strips(r, f->consumer, "'%s' reads every second row, or fewer");
-        if (!r->has_rows[user] || dim->src != 0
-            || (dim->base.v && !tessi_size_is_const(r->g, dim->base, &base)))
-            return no_strips(r, f->consumer, "'%s' reads rows by their number");
-        const int64_t lo = dim->lo + base, hi = dim->hi + base;
-        int64_t away = lo < 0 && -lo > hi ? -lo : hi > 0 ? hi : 0;
-        const int64_t differ = r->excess[from] - r->excess[user];
-        away += 2
-                * (differ < 0
-                       ? -differ
-                       : differ); /* rules reflect at the producer's edge, not at the consumer's */
-        away += r->pair[user];
-        if (r->reach[user] + away > r->reach[from])
-            r->reach[from] = r->reach[user] + away;
-    }
-    return true;
-}
-
-static bool find_pairs(const Plan *plan, Arena *arena, Rows *r)
-{
-    ExprWalk walk = { .arena = arena };
-    r->step = ALIGNED_ROWS;
-    VEC_FOREACH (const PlanGroup, group, &plan->groups) {
-        const StageId id = group->members.at[0];
-        WideSum sum;
-        bool must;
-        if (!group->transform || !r->has_rows[id.v])
-            continue;
-        if (!tessi_stage_wide_sum(r->g, &walk, tessi_stage(r->g, id), &sum, &must))
-            return no_strips(r, id, "'%s' is summed in another way than was planned");
-        const int64_t pair = r->pair[id.v] = 2 * ((int64_t)group->transform - sum.rows + 1);
-        int64_t a = r->step, b = pair;
-        while (b) { /* their greatest common divisor */
-            const int64_t rest = a % b;
-            a = b;
-            b = rest;
-        }
-        r->step *= pair / a;
-        if (r->step > MOST_STEP)
-            return no_strips(r, id, "'%s' is transformed in blocks that fit no strip");
-    }
-    return true;
-}
-
-/* Fills `r`; false with r->why when the program cannot be run in strips. */
-static bool understand(const Variant *v, const Plan *plan, Arena *arena, Rows *r)
-{
-    const Graph *g = r->g = v->graph;
-    int64_t excess;
-    r->has_rows = ARENA_NEW_ARRAY(arena, bool, g->stages.n);
-    r->excess = ARENA_NEW_ARRAY(arena, int64_t, g->stages.n);
-    r->reach = ARENA_NEW_ARRAY(arena, int64_t, g->stages.n);
-    r->pair = ARENA_NEW_ARRAY(arena, int64_t, g->stages.n);
-    if (!g->outputs.at[0].n_dims
-        || !is_shifted_param(g, g->outputs.at[0].size[0], &r->param, &excess))
-        return tessi_failf(&r->why, TESS_ERROR_MEMORY,
-                           "the result '%s' has not one row for each row of an image",
-                           g->outputs.at[0].name);
-    GRAPH_FOREACH_STAGE (g, id)
-        if (!sort_stage(r, id))
-            return false;
-    VEC_FOREACH (const Image, image, &g->outputs) {
-        bool has_rows;
-        if (!sort_sizes(r, image->size, image->n_dims, &has_rows, &excess) || !has_rows)
-            return tessi_failf(&r->why, TESS_ERROR_MEMORY,
-                               "the result '%s' has not as many rows as the first", image->name);
-    }
-    if (!check_bodies(r, arena) || !find_pairs(plan, arena, r))
-        return false;
-    /* Footprints are ordered by consumer, and consumers come after what they read: backwards, every reach is known
-     * before it is used. */
-    for (uint32_t i = v->analysis->footprints.n; i-- > 0;)
-        if (!follow(r, &v->analysis->footprints.at[i]))
-            return false;
-    return true;
-}
-
-/* ---- Running --------------------------------------------------------------------------------- */
 typedef struct Strips {
-    const Rows *rows;
+    const Graph *g; /* that is run */
+    PartPass part;
+    PartPass
+        around; /* the same, for the rows of a band: they begin at aligned ones, where pairs of blocks do */
     const GpuCall *call;
-    uint32_t n_images;
-    int64_t n_rows; /* value of the parameter */
-    int64_t above,
-        beyond; /* rows needed before the first and, of the parameter, after the last wanted one */
-    int64_t height; /* wanted rows of a strip */
+    uint32_t n_images, param; /* param: that counts rows */
+    int64_t n_rows, height;   /* of the images, and of the wanted rows of a strip */
     GpuSlot *slot[2];
     DeviceStream stream[2];
 } Strips;
@@ -243,53 +32,127 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* The largest number of rows of an output. */
-static int64_t output_rows(const Strips *s)
+/* ---- The program ----------------------------------------------------------------------------- */
+/* "%s" is a name. */
+static bool no_strips(Failure *why, const char *fmt, const char *name)
 {
-    int64_t most = 0;
-    for (uint32_t o = 0; o < s->rows->g->outputs.n; o++) {
-        const int64_t n = s->call->images[s->rows->g->inputs.n + o].size[0];
-        most = n > most ? n : most;
+    return tessi_failf(why, TESS_ERROR_MEMORY, fmt, name);
+}
+
+/* Bands begin at multiples of so many rows. */
+static bool align_to(Strips *s, int64_t rows)
+{
+    int64_t *align = &s->around.align[0], a = *align, b = rows;
+    while (b) { /* their greatest common divisor */
+        const int64_t rest = a % b;
+        a = b;
+        b = rest;
     }
-    return most;
+    *align *= rows / a;
+    return *align <= MOST_STEP;
 }
 
-static void shift(GpuImage *im, int64_t first, int64_t n)
+/* Rows that are transformed together matter to each other. */
+static bool add_pairs(Strips *s, const Plan *plan, Arena *arena, Failure *why)
 {
-    im->offset = (size_t)((int64_t)im->offset + first * im->stride_bytes[0]);
-    im->size[0] = n;
+    ExprWalk walk = { .arena = arena };
+    VEC_FOREACH (const PlanGroup, group, &plan->groups) {
+        const Stage *of = tessi_stage(s->g, group->members.at[0]);
+        WideSum sum;
+        bool must;
+        if (!group->transform)
+            continue;
+        if (!tessi_stage_wide_sum(s->g, &walk, of, &sum, &must))
+            return no_strips(why, "'%s' is summed in another way than was planned", of->name);
+        const int64_t pair = 2 * ((int64_t)group->transform - sum.rows + 1);
+        s->around.margin[0] = tessi_ratio_plus(s->around.margin[0], (Ratio){ pair, 1 });
+        if (s->part.align[0] != 1)
+            return no_strips(why, "'%s' is transformed in a program that samples rows", of->name);
+        if (!align_to(s, pair))
+            return no_strips(why, "'%s' is transformed in blocks that fit no strip", of->name);
+    }
+    return true;
 }
 
-/* The strip that computes rows [begin, begin + height) of every output. */
+/* False with what keeps the program from being run in strips. */
+static bool understand(Strips *s, const Variant *v, const Plan *plan, Arena *arena, Failure *why)
+{
+    const Graph *g = v->written_out;
+    PartPass *part = &s->part;
+    VEC_FOREACH (const Repeat, repeat, &g->repeats)
+        return no_strips(why, "'%s' goes from turn to turn of a loop, each over the whole image",
+                         repeat->name);
+    GRAPH_FOREACH_STAGE (g, id)
+        if (tessi_stage_is_number(tessi_stage(g, id)))
+            return no_strips(why, "'%s' is of all rows", tessi_stage(g, id)->name);
+    tessi_part_pass(g, arena, s->call->params, g->outputs.at, g->outputs.n, false, part);
+    if (!part->n_dims || !part->cut[0])
+        return no_strips(why, "%s", part->n_dims ? part->why[0] : "it reads no images");
+    VEC_FOREACH (const Image, image, &g->outputs)
+        if (!tessi_part_cuts(part, image->channels.at[0].stage, 0))
+            return no_strips(why, "the result '%s' has not rows as the images have", image->name);
+    if (part->periodic[0])
+        return no_strips(why, "%s", "it reads rows that wrap around");
+    if (part->given.n)
+        return no_strips(why, "%s", "a point depends on where it is, or on the number of rows");
+    s->param = (uint32_t)part->param[0];
+    s->n_rows = s->call->params[s->param];
+    s->around = *part;
+    return align_to(s, ALIGNED_ROWS) && add_pairs(s, plan, arena, why);
+}
+
+/* ---- Running --------------------------------------------------------------------------------- */
+/* The input of that name is cut. */
+static bool is_cut(const Strips *s, const char *name)
+{
+    const Graph *whole = s->part.whole;
+    for (uint32_t i = 0; i < whole->inputs.n; i++)
+        if (tessi_streq(whole->inputs.at[i].name, name))
+            return s->part.reads[i] && s->part.parted[i];
+    return false;
+}
+
+/* The rows of result o that the rows begin..end of the images decide, in a band from row `from` on. */
+static bool place_result(const Strips *s, uint32_t o, int64_t from, int64_t begin, int64_t end,
+                         const int64_t *params, GpuImage *image, GpuPart *part)
+{
+    const StageId stage = s->part.whole->outputs.at[o].channels.at[0].stage;
+    const int64_t all = image->size[0], first = tessi_part_point(&s->part, stage, 0, begin);
+    const int64_t last = end == s->n_rows ? all : tessi_part_point(&s->part, stage, 0, end);
+    int64_t rows;
+    if (!tessi_size_eval(s->g, s->g->outputs.at[o].size[0], params, &rows))
+        return false;
+    *part = (GpuPart){ .is_part = true,
+                       .rows = rows,
+                       .skip = first - tessi_part_point(&s->part, stage, 0, from),
+                       .wanted = least(last, all) > first ? least(last, all) - first : 0 };
+    image->offset = (size_t)((int64_t)image->offset + first * image->stride_bytes[0]);
+    image->size[0] = part->wanted;
+    return true;
+}
+
 static bool prepare_strip(const Strips *s, GpuSlot *slot, int64_t begin, GpuImage *images,
                           GpuPart *parts, int64_t *params, Failure *f)
 {
-    const Graph *g = s->rows->g;
-    /* A multiple, so that also the rows of 1-D images, which are pixels, stay as well aligned as the image is. */
-    const int64_t step = s->rows->step;
-    const int64_t first = begin > s->above ? (begin - s->above) / step * step : 0;
-    const int64_t n = least(s->n_rows - first, begin + s->height + s->beyond - first);
-    params[s->rows->param] = n;
-    for (uint32_t i = 0; i < s->n_images; i++) {
-        const bool is_input = i < g->inputs.n;
-        const Image *image = is_input ? &g->inputs.at[i] : &g->outputs.at[i - g->inputs.n];
-        bool has_rows;
-        int64_t excess;
-        images[i] = s->call->images[i];
-        parts[i] = (GpuPart){ 0 };
-        if (!sort_sizes(s->rows, image->size, image->n_dims, &has_rows, &excess) || !has_rows)
+    const Graph *g = s->g;
+    const int64_t end = least(begin + s->height, s->n_rows);
+    int64_t from, to;
+    tessi_part_range(&s->around, 0, begin, end, &from, &to);
+    params[s->param] = to - from;
+    memcpy(images, s->call->images, s->n_images * sizeof *images);
+    memset(parts, 0, s->n_images * sizeof *parts);
+    for (uint32_t i = 0; i < g->inputs.n; i++) {
+        GpuImage *im = &images[i];
+        if (!is_cut(s, g->inputs.at[i].name))
             continue;
-        if (is_input) {
-            shift(&images[i], first, n + excess);
-            continue;
-        }
-        const int64_t left = images[i].size[0] - begin;
-        parts[i] = (GpuPart){ .is_part = true,
-                              .rows = n + excess,
-                              .skip = begin - first,
-                              .wanted = least(s->height, left > 0 ? left : 0) };
-        shift(&images[i], begin, parts[i].wanted);
+        im->offset = (size_t)((int64_t)im->offset + from * im->stride_bytes[0]);
+        im->size[0] = to - from;
     }
+    for (uint32_t o = 0; o < g->outputs.n; o++)
+        if (!place_result(s, o, from, begin, end, params, &images[g->inputs.n + o],
+                          &parts[g->inputs.n + o]))
+            return tessi_failf(f, TESS_ERROR_ARGUMENT, "the size of '%s' is too large",
+                               g->outputs.at[o].name);
     GpuCall strip = {
         .params = params, .scalars = s->call->scalars, .images = images, .parts = parts
     };
@@ -312,10 +175,9 @@ static bool run_strips(const Strips *s, uint32_t n_params, Arena *arena, int *n_
     GpuPart *parts = ARENA_NEW_ARRAY(arena, GpuPart, s->n_images);
     int64_t *params = ARENA_NEW_ARRAY(arena, int64_t, n_params);
     memcpy(params, s->call->params, n_params * sizeof *params);
-    const int64_t end = output_rows(s);
     int k = 0;
     *n_strips = 0;
-    for (int64_t begin = 0; begin < end; begin += s->height, k ^= 1, ++*n_strips) {
+    for (int64_t begin = 0; begin < s->n_rows; begin += s->height, k ^= 1, ++*n_strips) {
         if (!run_strip(s, k, begin, images, parts, params, f)
             || !tessi_device_flush(d, s->stream[k], f)
             || (begin > 0 && !tessi_gpu_download(s->slot[k ^ 1], s->stream[k ^ 1], f))
@@ -348,7 +210,10 @@ static bool open_streams(Strips *s, Device *d, DeviceStream after, Failure *f)
 /* Smaller and smaller strips until two of them fit the device. */
 static bool try_heights(Strips *s, const GpuCode *code, Arena *arena, int *n_strips, Failure *f)
 {
-    for (s->height = (output_rows(s) + 1) / 2;; s->height = (s->height + 1) / 2) {
+    const int64_t align = s->part.align[0], margin = tessi_ratio_ceil(s->around.margin[0]);
+    for (s->height = s->n_rows;;) {
+        const int64_t half = (s->height + 1) / 2, before = s->height;
+        s->height = (half + align - 1) / align * align;
         bool ok = false;
         for (int k = 0; k < 2; k++)
             s->slot[k] = tessi_gpu_slot_new(code);
@@ -359,8 +224,7 @@ static bool try_heights(Strips *s, const GpuCode *code, Arena *arena, int *n_str
         for (int k = 0; k < 2; k++)
             tessi_gpu_slot_free(s->slot[k]);
         /* With strips lower than what they depend on, most of the work would be done again and again. */
-        if (ok || f->status != TESS_ERROR_MEMORY || s->height == 1
-            || s->height <= s->above + s->rows->step - ALIGNED_ROWS)
+        if (ok || f->status != TESS_ERROR_MEMORY || s->height == before || s->height <= margin)
             return ok;
     }
 }
@@ -377,29 +241,21 @@ static bool add_reason(Failure *f, const Failure *why)
 bool tessi_gpu_run_strips(const Variant *v, const GpuCode *code, const GpuCall *call,
                           DeviceStream stream, Arena *arena, int *n_strips, Failure *f)
 {
-    Rows rows = { 0 };
-    if (!understand(v, code->form & GPU_SMALL ? v->small_plan : v->plan, arena, &rows))
-        return add_reason(f, &rows.why);
-    const Graph *g = v->graph;
-    Strips s = { .rows = &rows,
+    const Plan *plan = code->form & GPU_SMALL ? v->small_plan : v->plan;
+    Strips s = { .g = v->graph,
                  .call = call,
-                 .n_images = g->inputs.n + g->outputs.n,
-                 .n_rows = call->params[rows.param] };
-    GRAPH_FOREACH_STAGE (g, id) {
-        if (!rows.has_rows[id.v])
-            continue;
-        const int64_t beyond = rows.reach[id.v] - rows.excess[id.v];
-        s.above = rows.reach[id.v] > s.above ? rows.reach[id.v] : s.above;
-        s.beyond = beyond > s.beyond ? beyond : s.beyond;
-    }
-    if (s.n_rows < 4 * (s.above + s.beyond + 1)) {
-        tessi_failf(&rows.why, TESS_ERROR_MEMORY,
-                    "a row of the results depends on %lld rows of the %lld",
-                    (long long)(s.above + s.beyond + 1), (long long)s.n_rows);
-        return add_reason(f, &rows.why);
+                 .n_images = v->graph->inputs.n + v->graph->outputs.n };
+    Failure own = { 0 }, why = { 0 };
+    if (!understand(&s, v, plan, arena, &why))
+        return add_reason(f, &why);
+    const int64_t depends = 2 * tessi_ratio_ceil(s.around.margin[0]) + 1;
+    if (s.n_rows < 2 * depends) {
+        tessi_failf(&why, TESS_ERROR_MEMORY,
+                    "a row of the results depends on %lld rows of the %lld", (long long)depends,
+                    (long long)s.n_rows);
+        return add_reason(f, &why);
     }
     Device *d = code->context->device;
-    Failure own = { 0 };
     bool ok = open_streams(&s, d, stream, &own) && try_heights(&s, code, arena, n_strips, &own);
     for (int k = 0; k < 2; k++)
         tessi_device_stream_free(d, s.stream[k]);

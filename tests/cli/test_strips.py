@@ -240,6 +240,19 @@ def test_full_disk(folder):
     check("nothing is left of it", not list(folder.glob("*full.npy*")), list(folder.glob("*full.npy*")))
 
 
+def test_small_device(folder):
+    """A device whose memory is too small computes in parts, which -v says."""
+    picture(folder / "wide.npy", 1500, 1200)
+    (folder / "small.tess").write_text("parameter M, N;\nvector#2 uint8 a[M, N];\nreturn a / 3.0;\n")
+    words = ["run", folder / "small.tess", folder / "wide.npy", "-o"]
+    code, _, err = run(*words, folder / "parts.npy", "--target=opencl", "--device-memory=4", "-v")
+    if code and "OpenCL" in err:
+        return # there is no device
+    check("a small device", code == 0 and "parts, since the device does not hold the whole" in err, err)
+    run(*words, folder / "whole.npy", SLOW)
+    check("its pixels", (folder / "parts.npy").read_bytes() == (folder / "whole.npy").read_bytes())
+
+
 def test_signal(folder):
     """A signal ends a run behind the strip at hand, and leaves nothing."""
     words = [tool.TOOL, "run", folder / "blur.tess", folder / "long.npy", "-o", folder / "signal.npy", SLOW,
@@ -327,6 +340,7 @@ with tool.workspace() as name:
     test_sizes(folder)
     test_ends_early(folder)
     test_full_disk(folder)
+    test_small_device(folder)
     test_signal(folder)
     test_resume(folder, kills)
     test_resume_anew(folder)

@@ -326,7 +326,7 @@ static void test_no_strips(void)
     static const char *const texts[][2] = {
         { "stencil f(vector#2 float a) { return a[cast<int>(a), index(1)]; }\n"
           "parameter M, N;\nvector#2 float a[M, N];\nout = f(a);\nreturn out;\n",
-          "'out' computes the rows that it reads" },
+          "'out' computes which points it reads" },
         { "stencil f(vector#2 float a) { return a@[-400, 0] + a; }\n"
           "parameter M, N;\nvector#2 float a[M, N];\nout = f(a);\nreturn out;\n",
           "depends on" },

@@ -175,6 +175,44 @@ static void test_pages(void **state)
     tess_image_free(stack);
 }
 
+/* A file that shrinks while it is read: its head promised more, and the rows that are gone are not made up. */
+static void test_shrinks(void **state)
+{
+    const int64_t shape[2] = { 400, 300 };
+    static const char *const names[] = { "shrinks.npy", "shrinks.tif", "shrinks.pgm",
+                                         "shrinks.bin" };
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        char path[200], read[240], error[600] = "";
+        DLTensor *image = tess_image_new((DLDataType){ kDLUInt, 8, 1 }, 2, shape);
+        tess_image_store store;
+        tess_image_request request;
+        tess_reader *r;
+        tess_info info = { .struct_size = sizeof info, .name = "a", .ndim = 2, .n_channels = 1 };
+        info.dtype = image->dtype;
+        memset(image->data, 7, 400 * 300);
+        snprintf(path, sizeof path, "%s/%s", (const char *)*state, names[k]);
+        snprintf(read, sizeof read, k == 3 ? "raw:400x300:uint8:%s" : "%s", path);
+        tess_image_store_init(&store);
+        store.picture_dims = 2;
+        if (tess_image_save(path, image, &store, error, sizeof error) == TESS_OK) {
+            tess_image_request_init(&request);
+            assert_int_equal(tess_reader_open(read, &info, &request, &r, error, sizeof error),
+                             TESS_OK);
+            assert_int_equal(tess_reader_order(r, 0, 100, image->data, error, sizeof error),
+                             TESS_OK);
+            assert_int_equal(tess_reader_wait(r, error, sizeof error), TESS_OK);
+            assert_int_equal(truncate(path, 200 * 300), 0);
+            assert_int_equal(tess_reader_order(r, 100, 400, image->data, error, sizeof error),
+                             TESS_OK);
+            assert_int_not_equal(tess_reader_wait(r, error, sizeof error), TESS_OK);
+            assert_true(strstr(error, "cannot read") && !strchr(error, '\n'));
+            tess_reader_close(r);
+        }
+        tess_image_free(image);
+        unlink(path);
+    }
+}
+
 static int make_folder(void **state)
 {
     char *path = strdup("/tmp/tessera-shares-XXXXXX");
@@ -191,7 +229,7 @@ static int remove_folder(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_files),
-                                        cmocka_unit_test(test_pages) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_files), cmocka_unit_test(test_pages),
+                                        cmocka_unit_test(test_shrinks) };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
