@@ -34,10 +34,12 @@ static void find_part(const Warps *t, uint32_t i)
     part->job = (Job){ .stage = stages.at, .n = stages.n, .to_scratch = true, .part = "" };
     part->job.roots = tessi_bodies(l, stages.at, stages.n);
     const StageId lead = members ? group->members.at[0] : stages.at[0];
-    for (int k = 0; k < 2 && !members; k++) {
+    for (int k = 0; k < 2 && !members && !t->warp.planes; k++) {
         part->lo[k] = t->regions.at[lead.v].lo[t->y + k];
         part->hi[k] = t->regions.at[lead.v].hi[t->y + k];
     }
+    for (int k = 0; k < 2; k++)
+        part->around[k] = t->warp.around[i][k];
     tessi_nest_whole(l, tessi_stage(l->g, lead), &part->nest);
     tessi_job_nest(l, group, 1, &part->nest, &part->job);
 }
@@ -45,12 +47,13 @@ static void find_part(const Warps *t, uint32_t i)
 static Warps new_warps(Lower *l, const PlanGroup *group)
 {
     Warps t = { .l = l, .group = group, .n_dims = group->n_dims, .n_parts = group->passes.n + 1 };
-    t.y = (uint8_t)(t.n_dims - 2);
-    t.rows = tessi_level_outputs(&group->levels, 1);
+    t.y = tessi_plan_march_dim(group);
+    t.rows = tessi_plan_warp_rows(group);
     t.columns = tessi_level_outputs(&group->levels, 0);
     tessi_plan_regions(tessi_lower_facts(l), l->plan, group, &l->regions);
     t.regions = l->regions;
     tessi_plan_warp(tessi_lower_facts(l), l->plan, group, &t.warp);
+    t.lines = t.warp.lines;
     t.edges = tessi_plan_warp_has_edges(group);
     if (t.edges)
         tessi_plan_warp_rules(tessi_lower_facts(l), l->plan, group, &t.warp);
@@ -62,7 +65,7 @@ static Warps new_warps(Lower *l, const PlanGroup *group)
 
 /* ---- What is held ---------------------------------------------------------------------------- */
 
-static LBufferId new_held(const Warps *t, StageId id, int64_t rows, int64_t columns)
+static LBufferId new_held(const Warps *t, StageId id, int64_t rows, int64_t lines, int64_t columns)
 {
     Lower *l = t->l;
     const Stage *s = tessi_stage(l->g, id);
@@ -71,8 +74,16 @@ static LBufferId new_held(const Warps *t, StageId id, int64_t rows, int64_t colu
     for (uint8_t d = 0; d < t->y; d++)
         b.size[d] = tessi_l_int(l, 1);
     b.size[t->y] = tessi_l_int(l, rows);
-    b.size[t->y + 1] = tessi_l_int(l, columns);
+    if (t->warp.planes)
+        b.size[t->y + 1] = tessi_l_int(l, lines);
+    b.size[t->n_dims - 1] = tessi_l_int(l, columns);
     return tessi_loop_buffer(l->p, &b);
+}
+
+/* Lines that are held of it. */
+static int64_t lines_of(const Warps *t, const PlanHeld *h)
+{
+    return h->line + t->lines + h->below;
 }
 
 static void find_places(Warps *t)
@@ -82,40 +93,53 @@ static void find_places(Warps *t)
     t->result = ARENA_NEW_ARRAY(l->arena, LBufferId, t->group->members.n);
     for (uint32_t i = 0; i < t->warp.held.n; i++) {
         const PlanHeld *h = &t->warp.held.at[i];
-        t->held[i] = new_held(t, h->stage, h->row + t->rows, h->column + t->columns + h->right);
+        t->held[i] = new_held(t, h->stage, h->row + t->rows, lines_of(t, h),
+                              h->column + t->columns + h->right);
         l->place[h->stage.v].scratch = t->held[i];
         t->n_images += h->is_image;
     }
     if (tessi_level_march(&t->group->levels).ahead)
         t->ahead = ARENA_NEW_ARRAY(l->arena, LBufferId, t->n_images + 1);
     for (uint32_t i = 0; i < t->n_images && t->ahead; i++)
-        t->ahead[i] = new_held(t, t->warp.held.at[i].stage, t->rows, t->columns);
+        t->ahead[i] = new_held(t, t->warp.held.at[i].stage, t->rows,
+                               lines_of(t, &t->warp.held.at[i]), t->columns);
     for (uint32_t i = 0; i < t->group->members.n; i++) {
         Place *place = &l->place[t->group->members.at[i].v];
         t->result[i] = place->scratch;
         if (place->scratch.v) /* of a pass */
             continue;
-        t->result[i] = new_held(t, t->group->members.at[i], t->rows, t->columns);
+        t->result[i] = new_held(t, t->group->members.at[i], t->rows, t->lines, t->columns);
         place->scratch = t->result[i];
     }
 }
 
-/* An element of what is held: row and column are counted from the first of the thread's own in this step. */
-static void element(const Warps *t, const PlanHeld *h, int64_t row, int64_t column, LExprId *index)
+static void element(const Warps *t, const PlanHeld *h, Cell at, LExprId *index)
 {
     for (uint8_t d = 0; d < t->y; d++)
         index[d] = tessi_l_int(t->l, 0);
-    index[t->y] = tessi_l_int(t->l, h->row + row);
-    index[t->y + 1] = tessi_l_int(t->l, h->column + column);
+    index[t->y] = tessi_l_int(t->l, h->row + at.row);
+    if (t->warp.planes)
+        index[t->y + 1] = tessi_l_int(t->l, h->line + at.line);
+    index[t->n_dims - 1] = tessi_l_int(t->l, h->column + at.column);
 }
 
-/* Element i of what is read ahead. */
-static void element_ahead(const Warps *t, uint32_t i, LExprId *index)
+/* Element i of the rows that a step adds of an image. */
+static Cell cell_of(const Warps *t, const PlanHeld *h, uint32_t i)
 {
+    const int64_t line = i / t->columns, lines = lines_of(t, h);
+    return (Cell){ line / lines, line % lines - h->line, i % t->columns };
+}
+
+/* The same of what is read ahead. */
+static void element_ahead(const Warps *t, const PlanHeld *h, uint32_t i, LExprId *index)
+{
+    const Cell at = cell_of(t, h, i);
     for (uint8_t d = 0; d < t->y; d++)
         index[d] = tessi_l_int(t->l, 0);
-    index[t->y] = tessi_l_int(t->l, i / t->columns);
-    index[t->y + 1] = tessi_l_int(t->l, i % t->columns);
+    index[t->y] = tessi_l_int(t->l, at.row);
+    if (t->warp.planes)
+        index[t->y + 1] = tessi_l_int(t->l, h->line + at.line);
+    index[t->n_dims - 1] = tessi_l_int(t->l, at.column);
 }
 
 static LStmt *store(const Warps *t, LStmtKind kind, LBufferId to, const LExprId *index, LExprId a)
@@ -125,23 +149,23 @@ static LStmt *store(const Warps *t, LStmtKind kind, LBufferId to, const LExprId 
     return s;
 }
 
-LExprId tessi_warp_load(const Warps *t, uint32_t number, int64_t row, int64_t column)
+LExprId tessi_warp_load(const Warps *t, uint32_t number, Cell at)
 {
     LExprId index[MAX_DIMS];
-    element(t, &t->warp.held.at[number], row, column, index);
+    element(t, &t->warp.held.at[number], at, index);
     return tessi_lexpr_load(t->l->p, t->held[number], index, t->n_dims);
 }
 
-void tessi_warp_store(const Warps *t, uint32_t number, int64_t row, int64_t column, LExprId value)
+void tessi_warp_store(const Warps *t, uint32_t number, Cell at, LExprId value)
 {
     LExprId index[MAX_DIMS];
-    element(t, &t->warp.held.at[number], row, column, index);
+    element(t, &t->warp.held.at[number], at, index);
     store(t, LSTMT_STORE, t->held[number], index, value);
 }
 
 LExprId tessi_warp_size(const Warps *t, int k)
 {
-    return t->part[t->n_parts - 1].nest.to[t->y + k];
+    return t->part[t->n_parts - 1].nest.to[k ? t->n_dims - k : t->y];
 }
 
 static void bring_into_being(const Warps *t)
@@ -157,48 +181,67 @@ static void bring_into_being(const Warps *t)
 
 /* ---- Threads --------------------------------------------------------------------------------- */
 
+/* Where what is held begins: its first row and line. */
+static void set_origin(const Warps *t, Place *place, int64_t row, int64_t line, int64_t column)
+{
+    Lower *l = t->l;
+    for (uint8_t d = 0; d < t->y; d++)
+        place->origin[d] = t->outer[d].e;
+    place->origin[t->y] = tessi_l_op(l, OP_ADD, t->row, tessi_l_int(l, -row));
+    if (t->warp.planes)
+        place->origin[t->y + 1] = tessi_l_op(l, OP_ADD, t->line, tessi_l_int(l, -line));
+    place->origin[t->n_dims - 1] = tessi_l_op(l, OP_ADD, t->column, tessi_l_int(l, -column));
+}
+
+/* Warps of a block stand side by side, or, where they go down planes, one above the other. */
 static void open_threads(Warps *t)
 {
     Lower *l = t->l;
-    const LExprId warp = tessi_l_int(l, PLAN_WARP);
+    const LExprId lanes = tessi_l_int(l, PLAN_WARP);
     LExprId thread =
         tessi_kernel_threads(l, 0, "thread", tessi_level_threads(&t->group->levels, 0));
     l->tile_depth = tessi_scope_depth(l);
-    t->lane = tessi_l_op(l, OP_FLOORMOD, thread, warp);
-    LExprId at = tessi_l_op(l, OP_MUL, tessi_l_op(l, OP_FLOORDIV, thread, warp),
-                            tessi_l_int(l, t->warp.columns));
-    at = tessi_l_op(l, OP_ADD, at, tessi_l_op(l, OP_MUL, t->lane, tessi_l_int(l, t->columns)));
+    t->lane = tessi_l_op(l, OP_FLOORMOD, thread, lanes);
+    LExprId warp = tessi_l_op(l, OP_FLOORDIV, thread, lanes);
+    LExprId at = tessi_l_op(l, OP_MUL, t->lane, tessi_l_int(l, t->columns));
+    if (t->warp.planes) {
+        LExprId line = tessi_l_op(l, OP_MUL, warp, tessi_l_int(l, t->lines));
+        t->line = tessi_scope_let(l, tessi_dim_name(t->n_dims, (uint8_t)(t->y + 1)),
+                                  tessi_l_op(l, OP_ADD, t->first_line, line));
+    } else {
+        warp = tessi_l_op(l, OP_MUL, warp, tessi_l_int(l, t->warp.columns));
+        at = tessi_l_op(l, OP_ADD, warp, at);
+    }
     at = tessi_l_op(l, OP_ADD, at, tessi_l_int(l, -t->warp.left));
     t->column = tessi_l_op(l, OP_ADD, t->first[1], at);
-    t->column = tessi_scope_let(l, tessi_dim_name(t->n_dims, (uint8_t)(t->y + 1)), t->column);
+    t->column = tessi_scope_let(l, tessi_dim_name(t->n_dims, (uint8_t)(t->n_dims - 1)), t->column);
     for (uint32_t i = 0; i < t->warp.held.n; i++) {
         const PlanHeld *h = &t->warp.held.at[i];
-        Place *place = &l->place[h->stage.v];
-        for (uint8_t d = 0; d < t->y; d++)
-            place->origin[d] = t->outer[d].e;
-        place->origin[t->y] = tessi_l_op(l, OP_ADD, t->row, tessi_l_int(l, -h->delay - h->row));
-        place->origin[t->y + 1] = tessi_l_op(l, OP_ADD, t->column, tessi_l_int(l, -h->column));
+        set_origin(t, &l->place[h->stage.v], h->delay + h->row, h->line, h->column);
     }
     const Part *last = &t->part[t->n_parts - 1];
-    for (uint32_t i = 0; i < last->job.n; i++) {
-        Place *place = &l->place[last->job.stage[i].v];
-        for (uint8_t d = 0; d < t->y; d++)
-            place->origin[d] = t->outer[d].e;
-        place->origin[t->y] = tessi_l_op(l, OP_ADD, t->row, tessi_l_int(l, -last->delay));
-        place->origin[t->y + 1] = t->column;
-    }
+    for (uint32_t i = 0; i < last->job.n; i++)
+        set_origin(t, &l->place[last->job.stage[i].v], last->delay, 0, 0);
 }
 
-/* The points of the thread in this step, `delay` rows up. */
-static Patch patch_of(const Warps *t, int64_t delay, const TileColumns *vectors)
+/* The points of the thread in this step, `delay` rows up; of planes with lines before its own and behind. */
+static Patch patch_of(Warps *t, const Nest *nest, int64_t delay, const int64_t *around,
+                      const TileColumns *vectors)
 {
-    LExprId row = tessi_l_op(t->l, OP_ADD, t->row, tessi_l_int(t->l, -delay));
-    return (Patch){ .outer = t->outer,
+    Lower *l = t->l;
+    LExprId row = tessi_l_op(l, OP_ADD, t->row, tessi_l_int(l, -delay));
+    Patch patch = { .outer = t->outer,
                     .first = { row, t->column },
                     .rows = (uint32_t)t->rows,
                     .columns = (uint32_t)t->columns,
                     .inside = true,
                     .vectors = vectors };
+    if (!t->warp.planes)
+        return patch;
+    t->outer[t->y] = tessi_nest_coord(nest, t->y, row);
+    patch.first[0] = tessi_l_op(l, OP_ADD, t->line, tessi_l_int(l, -around[0]));
+    patch.rows = (uint32_t)(around[0] + t->lines + around[1]);
+    return patch;
 }
 
 static TileColumns vectors(const Warps *t)
@@ -211,14 +254,16 @@ static TileColumns vectors(const Warps *t)
 }
 
 /* The rows of an image that the step adds, into what is held of it or what is held ahead. */
-static void take_image(const Warps *t, uint32_t number)
+static void take_image(Warps *t, uint32_t number)
 {
     Lower *l = t->l;
     const PlanHeld *h = &t->warp.held.at[number];
-    const uint32_t n = (uint32_t)(t->rows * t->columns);
+    const uint32_t n = (uint32_t)(t->rows * lines_of(t, h) * t->columns);
+    const int64_t around[2] = { h->line, h->below };
     const TileColumns columns = vectors(t);
-    const Patch patch = patch_of(t, h->delay, NULL);
-    Point *coord = tessi_patch_points(l, &t->part[t->n_parts - 1].nest, &patch);
+    const Nest *nest = &t->part[t->n_parts - 1].nest;
+    const Patch patch = patch_of(t, nest, h->delay, around, NULL);
+    Point *coord = tessi_patch_points(l, nest, &patch);
     LExprId *value = ARENA_NEW_ARRAY(l->arena, LExprId, n), index[MAX_DIMS];
     const Place held = l->place[h->stage.v];
     l->place[h->stage.v] = (Place){ 0 };
@@ -233,9 +278,9 @@ static void take_image(const Warps *t, uint32_t number)
     tessi_scope_place(l, value, n);
     for (uint32_t i = 0; i < n; i++) {
         if (t->ahead)
-            element_ahead(t, i, index);
+            element_ahead(t, h, i, index);
         else
-            element(t, h, i / t->columns, i % t->columns, index);
+            element(t, h, cell_of(t, h, i), index);
         store(t, LSTMT_STORE, t->ahead ? t->ahead[number] : t->held[number], index, value[i]);
     }
 }
@@ -245,9 +290,9 @@ static void take_from_ahead(const Warps *t, uint32_t number)
 {
     const PlanHeld *h = &t->warp.held.at[number];
     LExprId to[MAX_DIMS], from[MAX_DIMS];
-    for (uint32_t i = 0; i < t->rows * t->columns; i++) {
-        element(t, h, i / t->columns, i % t->columns, to);
-        element_ahead(t, i, from);
+    for (uint32_t i = 0; i < t->rows * lines_of(t, h) * t->columns; i++) {
+        element(t, h, cell_of(t, h, i), to);
+        element_ahead(t, h, i, from);
         store(t, LSTMT_STORE, t->held[number], to,
               tessi_lexpr_load(t->l->p, t->ahead[number], from, t->n_dims));
     }
@@ -259,72 +304,26 @@ static void exchange(const Warps *t, uint32_t number)
     Lower *l = t->l;
     const PlanHeld *h = &t->warp.held.at[number];
     LExprId to[MAX_DIMS], from[MAX_DIMS];
-    for (int64_t row = -h->late; row < t->rows - h->late; row++) {
+    const int64_t lines = lines_of(t, h);
+    for (int64_t i = 0; i < t->rows * lines; i++) {
+        const int64_t row = i / lines - h->late, line = i % lines - h->line;
         for (int64_t c = -h->left; c < t->columns + h->right; c++) {
             if (c >= 0 && c < t->columns)
                 continue;
-            element(t, h, row, c, to);
-            element(t, h, row, tessi_floormod(c, t->columns), from);
+            element(t, h, (Cell){ row, line, c }, to);
+            element(t, h, (Cell){ row, line, tessi_floormod(c, t->columns) }, from);
             LExprId value = tessi_lexpr_load(l->p, t->held[number], from, t->n_dims);
             store(t, LSTMT_SHIFT, t->held[number], to, value)->step = tessi_floordiv(c, t->columns);
         }
     }
 }
 
-static void compute(const Warps *t, Part *part)
+static void compute(Warps *t, Part *part)
 {
     const TileColumns columns = vectors(t);
-    const Patch patch = patch_of(t, part->delay, &columns);
+    const Patch patch = patch_of(t, &part->nest, part->delay, part->around, &columns);
     if (part->job.n)
         tessi_patch_compute(t->l, &part->nest, &patch);
-}
-
-/* The rows of the members, where they are the tile's own, by the threads that computed them from what is there. */
-static void give_results(const Warps *t)
-{
-    Lower *l = t->l;
-    const Part *last = &t->part[t->n_parts - 1];
-    LExprId x = tessi_l_op(l, OP_LE, t->own[1], t->column);
-    LExprId lo = tessi_l_int(l, t->warp.left / t->columns);
-    LExprId hi = tessi_l_int(l, PLAN_WARP - t->warp.right / t->columns);
-    x = tessi_l_op(l, OP_AND, x, tessi_l_op(l, OP_LE, lo, t->lane));
-    x = tessi_scope_let(l, "own", tessi_l_op(l, OP_AND, x, tessi_l_op(l, OP_LT, t->lane, hi)));
-    const uint32_t n = 1u + t->n_dims; /* a value and where it belongs */
-    const LExprId end =
-        t->edges ? tessi_l_op(l, OP_ADD, t->own[0], t->rows_of_strip) : (LExprId){ 0 };
-    for (int64_t r = 0; r < t->rows; r++) {
-        LExprId y = tessi_l_op(l, OP_ADD, t->row, tessi_l_int(l, r - last->delay));
-        LExprId own = tessi_l_op(l, OP_AND, x, tessi_l_op(l, OP_LE, t->own[0], y));
-        if (t->edges) /* whole steps may go beyond a strip */
-            own = tessi_l_op(l, OP_AND, own, tessi_l_op(l, OP_LT, y, end));
-        tessi_scope_if(l, own);
-        for (uint32_t i = 0; i < t->group->members.n; i++) {
-            const StageId id = t->group->members.at[i];
-            const Place *place = &l->place[id.v];
-            LExprId cell[PLAN_MAX_OUTPUTS * (1 + MAX_DIMS)], at[MAX_DIMS];
-            for (int64_t c = 0; c < t->columns; c++) {
-                LExprId *to = cell + c * n + 1;
-                for (uint8_t d = 0; d < t->y; d++)
-                    to[d] = t->outer[d].e;
-                to[t->y] = y;
-                to[t->y + 1] = tessi_l_op(l, OP_ADD, t->column, tessi_l_int(l, c));
-                for (uint8_t d = 0; d < t->n_dims; d++)
-                    at[d] = tessi_l_op(l, OP_SUB, to[d], place->origin[d]);
-                to[-1] = tessi_lexpr_load(l->p, place->scratch, at, t->n_dims);
-                tessi_scope_place(l, to, t->n_dims);
-            }
-            if (!t->answers)
-                tessi_tile_gives(l, l->buffer[id.v], cell + 1, t->n_dims, cell, n,
-                                 (uint32_t)t->columns);
-            for (int64_t c = 0; c < t->columns && t->answers; c++) {
-                LExprId *at_column = cell + c * n + 1;
-                tessi_scope_if(l, tessi_l_op(l, OP_LT, at_column[t->y + 1], tessi_warp_size(t, 1)));
-                tessi_tile_gives(l, l->buffer[id.v], at_column, t->n_dims, at_column - 1, n, 1);
-                tessi_scope_close(l);
-            }
-        }
-        tessi_scope_close(l);
-    }
 }
 
 /* An element of a row before those of the step is kept: columns of neighbours as long as they are read. */
@@ -334,21 +333,34 @@ static bool is_kept(const Warps *t, const PlanHeld *h, int64_t row, int64_t c)
     return own || (row >= -h->wide && row < -h->late);
 }
 
+/* Elements of the rows before those of the step that are kept; how many. */
+static uint32_t kept_of(const Warps *t, const PlanHeld *h, Cell **out)
+{
+    const int64_t columns = h->left + t->columns + h->right;
+    uint32_t n = 0;
+    *out = ARENA_NEW_ARRAY(t->l->arena, Cell, (size_t)(h->keep * lines_of(t, h) * columns + 1));
+    for (int64_t row = -h->keep; row < 0; row++)
+        for (int64_t line = -h->line; line < t->lines + h->below; line++)
+            for (int64_t c = -h->left; c < t->columns + h->right; c++)
+                if (is_kept(t, h, row, c))
+                    (*out)[n++] = (Cell){ row, line, c };
+    return n;
+}
+
 /* The last rows become those before the next step. */
 static void keep_rows(const Warps *t)
 {
     LExprId to[MAX_DIMS], from[MAX_DIMS];
     for (uint32_t i = 0; i < t->warp.held.n; i++) {
         const PlanHeld *h = &t->warp.held.at[i];
-        for (int64_t row = -h->keep; row < 0; row++) {
-            for (int64_t c = -h->left; c < t->columns + h->right; c++) {
-                if (!is_kept(t, h, row, c))
-                    continue;
-                element(t, h, row, c, to);
-                element(t, h, row + t->rows, c, from);
-                store(t, LSTMT_STORE, t->held[i], to,
-                      tessi_lexpr_load(t->l->p, t->held[i], from, t->n_dims));
-            }
+        Cell *cell;
+        const uint32_t n = kept_of(t, h, &cell);
+        for (uint32_t k = 0; k < n; k++) {
+            element(t, h, cell[k], to);
+            cell[k].row += t->rows;
+            element(t, h, cell[k], from);
+            store(t, LSTMT_STORE, t->held[i], to,
+                  tessi_lexpr_load(t->l->p, t->held[i], from, t->n_dims));
         }
     }
 }
@@ -362,13 +374,11 @@ static void clear_rows(const Warps *t)
     for (uint32_t i = 0; i < t->warp.held.n; i++) {
         const PlanHeld *h = &t->warp.held.at[i];
         const ScalarType s = tessi_stage(l->g, h->stage)->type, value = tessi_value_type(s);
-        for (int64_t row = -h->keep; row < 0; row++) {
-            for (int64_t c = -h->left; c < t->columns + h->right; c++) {
-                if (!is_kept(t, h, row, c))
-                    continue;
-                element(t, h, row, c, to);
-                store(t, LSTMT_STORE, t->held[i], to, tessi_lexpr_const(l->p, value, (Value){ 0 }));
-            }
+        Cell *cell;
+        const uint32_t n = kept_of(t, h, &cell);
+        for (uint32_t k = 0; k < n; k++) {
+            element(t, h, cell[k], to);
+            store(t, LSTMT_STORE, t->held[i], to, tessi_lexpr_const(l->p, value, (Value){ 0 }));
         }
     }
     tessi_scope_close(l);
@@ -437,7 +447,7 @@ static void step(Warps *t, LExprId number)
         exchange_for(t, i, &exchanged);
         compute(t, &t->part[i]);
         if (i + 1 == t->n_parts)
-            give_results(t);
+            tessi_warp_give(t);
         tessi_scope_close(l);
     }
     tessi_kernel_threads(l, 0, "thread", tessi_level_threads(&t->group->levels, 0));

@@ -1,6 +1,7 @@
 /* Inside lowering: kernels of warps.
  *
  *   lower_warp.c        steps of strips, and what threads hold
+ *   lower_warp_give.c   results
  *   lower_warp_frame.c  strips inside a frame
  *   lower_warp_edges.c  what stands outside an image, answered in what they hold */
 #ifndef TESSERA_LOOP_LOWER_WARP_H
@@ -15,6 +16,7 @@ typedef struct Part {
     Job job;
     int64_t delay;
     int64_t lo[2], hi[2]; /* of it is needed, from the tile on */
+    int64_t around[2];    /* lines of planes before and behind a thread's own that it computes */
 } Part;
 
 typedef struct Warps {
@@ -24,9 +26,12 @@ typedef struct Warps {
     PlanWarp warp;
     uint32_t n_parts;
     Part *part;
-    uint8_t n_dims, y;     /* y: the dimension of rows */
+    uint8_t n_dims, y;     /* y: the dimension of rows, down which the steps go */
     int64_t rows, columns; /* of a thread, in a step */
-    LBufferId *held;       /* by number in `warp` */
+    /* of planes, which are the rows: rows of a plane that a thread computes, and the first of them */
+    int64_t lines;
+    LExprId line, first_line; /* of the thread in hand; of the tile */
+    LBufferId *held;          /* by number in `warp` */
     /* of images: the rows of the next step; NULL = they are read when they are wanted */
     LBufferId *ahead;
     uint32_t n_images; /* that are held: they stand first */
@@ -41,12 +46,19 @@ typedef struct Warps {
     Coord outer[MAX_DIMS];
 } Warps;
 
-/* An element of what is held: row and column are counted from the first of the thread's own in this step. */
-LExprId tessi_warp_load(const Warps *t, uint32_t number, int64_t row, int64_t column);
-void tessi_warp_store(const Warps *t, uint32_t number, int64_t row, int64_t column, LExprId value);
-/* Rows and columns of the image. */
+/* An element of what is held: row, line and column are counted from the first of the thread's own in this step. Lines
+ * are the rows of a plane, where the rows are planes; else there is one. */
+typedef struct Cell {
+    int64_t row, line, column;
+} Cell;
+LExprId tessi_warp_load(const Warps *t, uint32_t number, Cell at);
+void tessi_warp_store(const Warps *t, uint32_t number, Cell at, LExprId value);
+/* Rows (0), columns (1) and lines (2) of the image. */
 LExprId tessi_warp_size(const Warps *t, int k);
 
+/* ---- lower_warp_give.c ---- */
+/* Stores the rows of the members in this step, where they are the tile's own. */
+void tessi_warp_give(const Warps *t);
 /* ---- lower_warp_frame.c ---- */
 /* What blocks that lie inside compute. */
 Frame tessi_warp_frame(const Warps *t);

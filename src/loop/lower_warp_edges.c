@@ -4,6 +4,7 @@
  *   columns   a thread whose columns, or a neighbour's that it holds, lie outside takes others that it holds
  *   rows      below the last: takes those before; above the first: rows before become copies of the row that
  *             answers there, when it is computed
+ *   lines     rows of planes, all of which a thread holds: take others of the plane
  *
  * Only steps of strips at the edges do that. */
 #include "loop/lower_march.h"
@@ -28,7 +29,7 @@ LExprId tessi_warp_image(const Warps *t, uint32_t number, const Coord *at)
         if (d < t->y)
             continue;
         /* read inside alone, by points that are there; others take any */
-        const Border rule = h->rule[d - t->y];
+        const Border rule = h->rule[d == t->y ? 0 : t->n_dims - d];
         copy.rules.rule[d] = rule == BORDER_INSIDE ? BORDER_CLAMP : rule;
         answer[d] = tessi_copy_answer(l, &copy, d, at[d].e);
     }
@@ -44,14 +45,16 @@ static LExprId outside_value(const Warps *t, const PlanHeld *h)
 }
 
 /* Where `condition` holds, column c of a row is column `from`, or what is outside. */
-static void take_column(const Warps *t, uint32_t number, int64_t row, int64_t c, int64_t from,
+static void take_column(const Warps *t, uint32_t number, Cell at, int64_t c, int64_t from,
                         LExprId condition)
 {
     const PlanHeld *h = &t->warp.held.at[number];
+    const Cell to = { at.row, at.line, c };
+    at.column = from;
     LExprId value =
-        h->rule[1] == BORDER_CONSTANT ? outside_value(t, h) : tessi_warp_load(t, number, row, from);
-    value = tessi_l_select(t->l, condition, value, tessi_warp_load(t, number, row, c));
-    tessi_warp_store(t, number, row, c, value);
+        h->rule[1] == BORDER_CONSTANT ? outside_value(t, h) : tessi_warp_load(t, number, at);
+    value = tessi_l_select(t->l, condition, value, tessi_warp_load(t, number, to));
+    tessi_warp_store(t, number, to, value);
 }
 
 /* How far inside from the edge stands what answers at this distance outside. */
@@ -66,7 +69,7 @@ static int64_t enough(Border rule, int64_t distance)
     return rule == BORDER_MIRROR ? distance + 1 : rule == BORDER_REFLECT ? distance : 1;
 }
 
-static void columns_right(const Warps *t, uint32_t number, int64_t row, LExprId last)
+static void columns_right(const Warps *t, uint32_t number, Cell at, LExprId last)
 {
     Lower *l = t->l;
     const PlanHeld *h = &t->warp.held.at[number];
@@ -76,18 +79,18 @@ static void columns_right(const Warps *t, uint32_t number, int64_t row, LExprId 
         for (int64_t c = p + 1; c < end && c <= p + h->right; c++) {
             const int64_t from = p - inward(h->rule[1], c - p);
             if (from >= -h->left)
-                take_column(t, number, row, c, from, here);
+                take_column(t, number, at, c, from, here);
         }
     }
     for (int64_t n = 1; n < enough(h->rule[1], h->right); n++) {
         LExprId here =
             tessi_l_op(l, OP_AND, equals(l, t->column, 0), equals(l, tessi_warp_size(t, 1), n));
         for (int64_t c = n; c < n + h->right && c < end; c++)
-            take_column(t, number, row, c, tessi_border_index(h->rule[1], c, n), here);
+            take_column(t, number, at, c, tessi_border_index(h->rule[1], c, n), here);
     }
 }
 
-static void columns_left(const Warps *t, uint32_t number, int64_t row)
+static void columns_left(const Warps *t, uint32_t number, Cell at)
 {
     const PlanHeld *h = &t->warp.held.at[number];
     for (int64_t x = 0; x < h->left; x += t->columns) {
@@ -95,26 +98,36 @@ static void columns_left(const Warps *t, uint32_t number, int64_t row)
         for (int64_t c = -h->left; x + c < 0; c++) {
             const int64_t from = inward(h->rule[1], -(x + c)) - x;
             if (from < t->columns + h->right)
-                take_column(t, number, row, c, from, here);
+                take_column(t, number, at, c, from, here);
         }
     }
 }
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
-/* Where `condition` holds, a row is another one, or what is outside. */
+/* Where `condition` holds, a line of a row is another one, or what is outside by the rule of `way` k. */
+static void take_line(const Warps *t, uint32_t number, Cell to, Cell from, int k)
+{
+    const PlanHeld *h = &t->warp.held.at[number];
+    /* of neighbours: those that come later are read in rows of the image alone */
+    const int64_t left = h->late ? 0 : h->left, right = h->late ? 0 : h->right;
+    for (int64_t c = -left; c < t->columns + right; c++) {
+        to.column = from.column = c;
+        tessi_warp_store(t, number, to,
+                         h->rule[k] == BORDER_CONSTANT ? outside_value(t, h)
+                                                       : tessi_warp_load(t, number, from));
+    }
+}
+
+/* The same of a row. */
 static void take_row(const Warps *t, uint32_t number, int64_t row, int64_t from, LExprId condition)
 {
     const PlanHeld *h = &t->warp.held.at[number];
     if (row < -h->keep)
         return;
-    /* of neighbours: those that come later are read in rows of the image alone */
-    const int64_t left = h->late ? 0 : h->left, right = h->late ? 0 : h->right;
     tessi_scope_if(t->l, condition);
-    for (int64_t c = -left; c < t->columns + right; c++)
-        tessi_warp_store(t, number, row, c,
-                         h->rule[0] == BORDER_CONSTANT ? outside_value(t, h)
-                                                       : tessi_warp_load(t, number, from, c));
+    for (int64_t line = -h->line; line < t->lines + h->below; line++)
+        take_line(t, number, (Cell){ row, line, 0 }, (Cell){ from, line, 0 }, 0);
     tessi_scope_close(t->l);
 }
 
@@ -149,6 +162,92 @@ static void rows_above(const Warps *t, uint32_t number, int64_t row, LExprId at)
     }
 }
 
+/* ---- Lines ----------------------------------------------------------------------------------- */
+
+/* Line `at.line` of a row is line `from` of it where `condition` holds, and that is held. */
+static void take_other_line(const Warps *t, uint32_t number, Cell at, int64_t from,
+                            LExprId condition)
+{
+    const PlanHeld *h = &t->warp.held.at[number];
+    if (from < -h->line || from >= t->lines + h->below)
+        return;
+    tessi_scope_if(t->l, condition);
+    take_line(t, number, at, (Cell){ at.row, from, 0 }, 2);
+    tessi_scope_close(t->l);
+}
+
+/* Lines below the last, from it on; the thread's first line is t->line. */
+static void lines_below(const Warps *t, uint32_t number, int64_t row)
+{
+    Lower *l = t->l;
+    const PlanHeld *h = &t->warp.held.at[number];
+    const Border rule = h->rule[2];
+    LExprId height = tessi_warp_size(t, 2);
+    for (int64_t i = 1 - h->line; i < t->lines + h->below; i++) {
+        const Cell to = { row, i, 0 };
+        LExprId at = tessi_l_op(l, OP_ADD, t->line, tessi_l_int(l, i));
+        for (int64_t d = 1; d <= h->line_down; d++) {
+            LExprId here = equals(l, tessi_l_op(l, OP_SUB, at, height), d - 1);
+            take_other_line(t, number, to, i - d - inward(rule, d), here);
+        }
+        for (int64_t n = 1; n < enough(rule, h->line_down); n++) {
+            for (int64_t d = 1; d <= h->line_down; d++) {
+                const int64_t back = n - 1 + d - tessi_border_index(rule, n - 1 + d, n);
+                LExprId here =
+                    tessi_l_op(l, OP_AND, equals(l, height, n), equals(l, at, n - 1 + d));
+                take_other_line(t, number, to, i - back, here);
+            }
+        }
+    }
+}
+
+/* Lines above the first, from it on: a thread's first line is a multiple of `lines`. */
+static void lines_above(const Warps *t, uint32_t number, int64_t row)
+{
+    Lower *l = t->l;
+    const PlanHeld *h = &t->warp.held.at[number];
+    for (int64_t i = -1; i >= -h->line; i--) {
+        for (int64_t first = 0; first < -i; first += t->lines) {
+            const int64_t d = -i - first;
+            if (d <= h->line_up)
+                take_other_line(t, number, (Cell){ row, i, 0 }, i + d + inward(h->rule[2], d),
+                                equals(l, t->line, first));
+        }
+    }
+}
+
+/* Lines outside are others of the row, or what is outside. */
+static void answer_lines(const Warps *t, uint32_t number, int64_t row)
+{
+    Lower *l = t->l;
+    const PlanHeld *h = &t->warp.held.at[number];
+    if (!t->warp.planes || h->rule[2] == BORDER_INSIDE)
+        return;
+    if (h->rule[2] != BORDER_CONSTANT) {
+        lines_below(t, number, row);
+        lines_above(t, number, row);
+        return;
+    }
+    for (int64_t i = -h->line; i < t->lines + h->below; i++) {
+        LExprId at = tessi_l_op(l, OP_ADD, t->line, tessi_l_int(l, i));
+        LExprId above = tessi_l_op(l, OP_LT, at, tessi_l_int(l, 0));
+        LExprId below = tessi_l_op(l, OP_LE, tessi_warp_size(t, 2), at);
+        take_other_line(t, number, (Cell){ row, i, 0 }, i, tessi_l_op(l, OP_OR, above, below));
+    }
+}
+
+/* Columns outside of all lines of a row. */
+static void answer_columns(const Warps *t, uint32_t number, int64_t row, LExprId last)
+{
+    const PlanHeld *h = &t->warp.held.at[number];
+    if (h->rule[1] == BORDER_INSIDE)
+        return;
+    for (int64_t line = -h->line; line < t->lines + h->below; line++) {
+        columns_right(t, number, (Cell){ row, line, 0 }, last);
+        columns_left(t, number, (Cell){ row, line, 0 });
+    }
+}
+
 void tessi_warp_answer(const Warps *t, uint32_t number)
 {
     Lower *l = t->l;
@@ -157,10 +256,8 @@ void tessi_warp_answer(const Warps *t, uint32_t number)
     last = tessi_scope_let(l, "last", tessi_l_op(l, OP_SUB, last, t->column));
     for (int64_t row = 0; row < t->rows; row++) {
         LExprId at = tessi_l_op(l, OP_ADD, t->row, tessi_l_int(l, row - h->delay));
-        if (h->rule[1] != BORDER_INSIDE) {
-            columns_right(t, number, row - h->late, last);
-            columns_left(t, number, row - h->late);
-        }
+        answer_columns(t, number, row - h->late, last);
+        answer_lines(t, number, row);
         if (h->rule[0] == BORDER_CONSTANT) {
             LExprId above = tessi_l_op(l, OP_LT, at, tessi_l_int(l, 0));
             LExprId below = tessi_l_op(l, OP_LE, tessi_warp_size(t, 0), at);
@@ -185,14 +282,22 @@ void tessi_warp_open_strips(Warps *t)
     enum { MORE = 10 };
     Lower *l = t->l;
     const Nest *members = &t->part[t->n_parts - 1].nest;
-    const int64_t columns = tessi_level_tile(t->group, t->y + 1);
+    const int64_t columns = tessi_level_tile(t->group, t->n_dims - 1);
     LExprId one = tessi_l_int(l, 1), planes = one;
     LExprId blocks = tessi_l_int(l, tessi_level_march(&t->group->levels).blocks);
     for (uint8_t d = 0; d < t->y; d++)
         planes = tessi_l_op(l, OP_MUL, planes, tessi_nest_extent(l, members, d));
-    if (t->y)
+    if (t->y || t->warp.planes)
         blocks = tessi_l_op(l, OP_FLOORDIV, blocks, tessi_l_op(l, OP_MAX, planes, one));
-    March m = { .step = 1, .more = MORE };
+    March m = { .step = 1, .more = t->warp.planes ? 0 : MORE };
+    if (t->warp.planes) {
+        const int64_t lines = tessi_level_tile(t->group, t->n_dims - 2);
+        LExprId tiles = tessi_kernel_blocks(l, tessi_warp_size(t, 2), lines);
+        LExprId tile = tessi_kernel_grid(l, 1, "tile", tiles);
+        t->first_line =
+            tessi_scope_let(l, "first_line", tessi_l_op(l, OP_MUL, tile, tessi_l_int(l, lines)));
+        planes = tessi_l_op(l, OP_MUL, planes, tiles);
+    }
     tessi_march_strips(l, t->group, tessi_l_op(l, OP_MAX, blocks, one), tessi_warp_size(t, 0),
                        tessi_kernel_blocks(l, tessi_warp_size(t, 1), columns), &m);
     t->own[0] = m.y;
@@ -205,11 +310,26 @@ void tessi_warp_open_strips(Warps *t)
     t->steps = tessi_scope_let(l, "steps", tessi_kernel_blocks(l, t->steps, t->rows));
 }
 
+/* Lines of the block, and those around them that its warps hold. */
+static LExprId lines_inside(const Warps *t)
+{
+    Lower *l = t->l;
+    int64_t before = 0, behind = 0;
+    VEC_FOREACH (const PlanHeld, h, &t->warp.held) {
+        before = h->line > before ? h->line : before;
+        behind = h->below > behind ? h->below : behind;
+    }
+    const int64_t lines = tessi_level_tile(t->group, t->n_dims - 2);
+    LExprId above = tessi_l_op(l, OP_LE, tessi_l_int(l, before), t->first_line);
+    LExprId end = tessi_l_op(l, OP_ADD, t->first_line, tessi_l_int(l, lines + behind));
+    return tessi_l_op(l, OP_AND, above, tessi_l_op(l, OP_LE, end, tessi_warp_size(t, 2)));
+}
+
 /* Columns of the block, and those beside them that its warps hold. */
 static LExprId columns_inside(const Warps *t)
 {
     Lower *l = t->l;
-    const int64_t columns = tessi_level_tile(t->group, t->y + 1);
+    const int64_t columns = tessi_level_tile(t->group, t->n_dims - 1);
     LExprId left = tessi_l_op(l, OP_LE, tessi_l_int(l, t->warp.left), t->first[1]);
     LExprId end = tessi_l_op(l, OP_ADD, t->first[1], tessi_l_int(l, columns + t->warp.right));
     return tessi_l_op(l, OP_AND, left, tessi_l_op(l, OP_LE, end, tessi_warp_size(t, 1)));
@@ -233,7 +353,10 @@ void tessi_warp_steps_inside(const Warps *t, LExprId *range)
     LExprId to = tessi_l_op(l, OP_ADD, tessi_warp_size(t, 0), above);
     to = tessi_l_op(l, OP_SUB, to, tessi_l_int(l, ahead ? t->rows : 0));
     to = tessi_l_op(l, OP_FLOORDIV, to, rows);
-    from = tessi_l_select(l, columns_inside(t), at_most(l, from, t->steps), t->steps);
+    LExprId inside = columns_inside(t);
+    if (t->warp.planes)
+        inside = tessi_l_op(l, OP_AND, inside, lines_inside(t));
+    from = tessi_l_select(l, inside, at_most(l, from, t->steps), t->steps);
     range[0] = tessi_scope_let(l, "inside_from", from);
     to = tessi_l_op(l, OP_MAX, at_most(l, to, t->steps), range[0]);
     range[1] = tessi_scope_let(l, "inside_to", to);

@@ -104,6 +104,7 @@ typedef struct PlanMarch {
     uint32_t blocks;
     /* the next row of pixels (of warps: the rows of the next step) is read before the steps of the one in hand */
     bool ahead;
+    bool planes; /* of warps: it goes down planes, and each thread has some rows of them */
 } PlanMarch;
 enum { PLAN_MAX_MARCH = 1 << 15, PLAN_MAX_MARCH_BLOCKS = 1 << 20 };
 

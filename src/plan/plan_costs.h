@@ -232,10 +232,10 @@ KernelCost tessi_plan_rolling_cost(const PlanFacts *f, const Analysis *an, const
  * becomes a pass of it, also for the plan. NULL, or one sentence: why it cannot be; then nothing is changed. */
 const char *tessi_plan_make_warp(const PlanFacts *f, Plan *p, PlanGroup *group,
                                  const uint8_t *outputs, uint16_t warps);
-/* The same of a group whose stages are all inline: the kernel answers rules at the edges, and has no frame. Plan and
- * group are of no use where it cannot be. */
+/* The same of a group whose stages are all inline: the kernel answers rules at the edges, and has no frame. `planes`:
+ * it goes down planes, the warps of a block one above the other. Plan and group are of no use where it cannot be. */
 const char *tessi_plan_make_warp_edges(const PlanFacts *f, Plan *p, PlanGroup *group,
-                                       const uint8_t *outputs);
+                                       const uint8_t *outputs, uint16_t warps, bool planes);
 /* What a kernel of warps costs as it is; not feasible where it cannot be one. */
 KernelCost tessi_plan_warp_cost(const PlanFacts *f, const Analysis *an, const Machine *m,
                                 const Plan *p, const PlanGroup *group);

@@ -134,7 +134,8 @@ static void read_outer(const PlanLevel *at, bool *outer, bool *inside, Arrangeme
     if (at->how == LEVEL_DEALT)
         out->dealt = at->size;
     else if (at->most)
-        out->march = (PlanMarch){ (uint16_t)at->size, (uint16_t)at->most, at->blocks, false };
+        out->march =
+            (PlanMarch){ (uint16_t)at->size, (uint16_t)at->most, at->blocks, false, at->dim == Z };
     else
         out->tile[at->dim] = at->size;
 }
@@ -155,7 +156,7 @@ static Arrangement arrangement_of(const PlanLevels *levels)
             break;
         case LEVEL_STEP:
             ahead = ahead || at->ahead;
-            if (a.is_kernel && at->dim == Z)
+            if (a.is_kernel && at->dim == Z && at->size)
                 a.roll = at->size;
             else if (a.is_kernel)
                 a.walks = true;
@@ -230,6 +231,12 @@ static bool is_tiled(const Arrangement *a)
     return a->n_dims && a->tile[X];
 }
 
+/* The dimension that steps of threads go down. */
+static uint8_t march_dim(const Arrangement *a)
+{
+    return a->march.planes ? Z : Y;
+}
+
 static void add_grid(const Arrangement *a, PlanLevels *out)
 {
     for (uint8_t d = a->n_dims; d-- > 0;) {
@@ -237,7 +244,7 @@ static void add_grid(const Arrangement *a, PlanLevels *out)
             add(out, d, LEVEL_DEALT, a->dealt);
         else if (d > X || a->is_kernel || is_tiled(a) || (a->n_dims == 1 && a->shared))
             add(out, d, a->shared || a->is_kernel ? LEVEL_GRID : LEVEL_SERIAL, a->tile[d]);
-        if (d != Y || !a->march.least)
+        if (d != march_dim(a) || !a->march.least)
             continue;
         PlanLevel *last = &out->at[out->n - 1];
         last->size = a->march.least;
@@ -280,7 +287,7 @@ static void add_threads(const Arrangement *a, PlanLevels *out)
     if (a->warps)
         add(out, X, LEVEL_LANES, 0);
     if (a->walks) {
-        add(out, Y, LEVEL_STEP, 0);
+        add(out, march_dim(a), LEVEL_STEP, 0);
         out->at[out->n - 1].ahead = a->march.ahead;
     }
     add_unrolled(a, Y, out);
@@ -341,7 +348,7 @@ const char *tessi_level_of_place(const PlanGroup *group, Placement place)
 {
     const Arrangement a = arrangement_of(&group->levels);
     if (place == PLACE_LANES || place == PLACE_REGISTERS || (place == PLACE_SCRATCH && a.roll))
-        return a.is_kernel && a.roll ? "z.step" : "y.step";
+        return a.is_kernel && (a.roll || a.march.planes) ? "z.step" : "y.step";
     return a.shared || a.is_kernel ? "x.grid" : "x.serial";
 }
 
@@ -384,6 +391,7 @@ void tessi_plan_set_kernel(PlanGroup *group, KernelKind kernel)
     a.warps = kernel == KERNEL_WARP;
     a.walks = a.warps || rows || kernel == KERNEL_ROLLING;
     a.march.ahead = a.march.ahead && a.walks;
+    a.march.planes = a.march.planes && a.warps;
     if (kernel != KERNEL_TILE)
         a.roll = 0;
     if (!tiles)
@@ -407,7 +415,7 @@ int64_t tessi_level_tile(const PlanGroup *group, int d)
     const int dim = group->n_dims - 1 - d;
     if (dim < 0)
         return 0;
-    return dim == Y && a.march.least && is_tiled(&a) ? 1 : a.tile[dim];
+    return dim == march_dim(&a) && a.march.least && is_tiled(&a) ? 1 : a.tile[dim];
 }
 
 PlanSizes tessi_level_tile_all(const PlanGroup *group)

@@ -81,9 +81,11 @@ typedef struct PlanHeld {
     /* columns of neighbours are taken so many rows above those of the step, and kept as far as `wide` rows above */
     int64_t late, wide;
     int64_t row, column; /* where the first of its own stands: the same for all stages of a pass */
-    /* of rows and columns, where the kernel computes the edges too: what answers for those outside; INSIDE: what is
-     * computed there is right. `outside` is the value of CONSTANT. */
-    Border rule[2];
+    /* of planes, whose rows are no other thread's: so many rows before and behind its own, and how far they are read */
+    int64_t line, below, line_up, line_down;
+    /* of the dimension of the march, of columns, and of rows of planes, where the kernel computes the edges too: what
+     * answers for those outside; INSIDE: what is computed there is right. `outside` is the value of CONSTANT. */
+    Border rule[3];
     ExprId outside;
 } PlanHeld;
 typedef struct PlanWarp {
@@ -96,10 +98,18 @@ typedef struct PlanWarp {
     int64_t least;       /* rows of the shortest strip */
     int64_t elements;    /* that a thread holds */
     bool reads_images;   /* some are not held: they are read where a stage needs them */
+    /* the march goes down planes: what is called rows above is planes, and a thread has so many lines of each */
+    bool planes;
+    int64_t lines;
+    int64_t (*around)
+        [2]; /* by pass, then of the members: lines that it computes before and behind those */
 } PlanWarp;
 /* NULL, or one sentence: why a kernel of warps cannot compute the group. */
 const char *tessi_plan_warp(const PlanFacts *f, const Plan *p, const PlanGroup *group,
                             PlanWarp *out);
+/* The dimension down which the warps go, and how many rows (or planes) of it a step has. */
+uint8_t tessi_plan_march_dim(const PlanGroup *group);
+int64_t tessi_plan_warp_rows(const PlanGroup *group);
 /* The kernel answers the rules in what its threads hold, so that it has no frame. */
 bool tessi_plan_warp_has_edges(const PlanGroup *group);
 /* Finds the rules of such a kernel; NULL, or one sentence: why it cannot answer them. */

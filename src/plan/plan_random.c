@@ -299,12 +299,16 @@ static Plan *warp_some(const PlanFacts *f, Plan *p, Random *r)
         Plan *warps = tessi_plan_copy(f->arena, p);
         PlanGroup *group = &warps->groups.at[i];
         const uint8_t outputs[2] = { (uint8_t)(1 << draw(r, 4)), (uint8_t)(1 + draw(r, 5)) };
+        const bool edges = draw(r, 2), planes = edges && group->n_dims > 2 && draw(r, 2);
+        const uint16_t side_by_side = (uint16_t)(1 + (!edges || planes ? draw(r, 2) : 0));
         const char *fault =
-            draw(r, 2) ? tessi_plan_make_warp_edges(f, warps, group, outputs)
-                       : tessi_plan_make_warp(f, warps, group, outputs, (uint16_t)(1 + draw(r, 2)));
+            edges ? tessi_plan_make_warp_edges(f, warps, group, outputs, side_by_side, planes)
+                  : tessi_plan_make_warp(f, warps, group, outputs, side_by_side);
         if (fault)
             continue;
-        tessi_level_set_march(&group->levels, draw_march(r));
+        PlanMarch march = draw_march(r);
+        march.planes = planes;
+        tessi_level_set_march(&group->levels, march);
         group->resident = (uint8_t)draw(r, 3);
         if (tessi_plan_order(warps, f) && !tessi_plan_verify_with(f, warps))
             p = warps;

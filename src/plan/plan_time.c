@@ -70,7 +70,7 @@ static bool is_small(const Graph *g, uint32_t number, uint32_t time)
 /* Numbers of turns that are tried: where a condition is tested, all that are between two tests. */
 static bool is_tried(const Graph *g, uint32_t number, uint32_t t, bool gpu)
 {
-    static const uint8_t tried[] = { 1, 2, 4, 6, 8, 10, 12, 16 };
+    static const uint8_t tried[] = { 1, 2, 3, 4, 6, 8, 10, 12, 16 };
     if (g->repeats.at[number - 1].until.v)
         return tessi_repeat_can_block(g, number, t);
     for (size_t i = 0; i < sizeof tried; i++)

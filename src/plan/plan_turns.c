@@ -89,33 +89,46 @@ static uint8_t columns_of(const Turns *c, const PlanGroup *made)
     return (uint8_t)(least < 4 ? 0 : 16 / most);
 }
 
+/* The best such kernel so far. */
+typedef struct Best {
+    KernelCost cost;
+    PlanGroup group;
+    Plan with;
+} Best;
+
+static void try_kernel(const Turns *c, const Plan *plan, const PlanGroup *made,
+                       const uint8_t *outputs, uint16_t warps, Best *best)
+{
+    Plan tried = *plan;
+    PlanGroup group = *made;
+    tried.stage = ARENA_NEW_ARRAY(c->f->arena, PlanStage, plan->n_stages);
+    memcpy(tried.stage, plan->stage, plan->n_stages * sizeof *plan->stage);
+    if (tessi_plan_make_warp_edges(c->f, &tried, &group, outputs, warps ? warps : 1, warps > 0))
+        return;
+    const KernelCost cost = tessi_plan_warp_cost(c->f, c->an, c->m, &tried, &group);
+    if (!cost.feasible
+        || (best->cost.feasible && cost.seconds >= c->m->rows_gain * best->cost.seconds))
+        return;
+    *best = (Best){ cost, group, tried };
+}
+
 /* The best such kernel, and the placement of stages with it. Of wide elements two vectors are tried as well: half as
- * many lanes are spent on the overlap. */
+ * many lanes are spent on the overlap. Stacks are gone through plane by plane, by blocks of warps one above the other,
+ * which share the rows that they read. */
 static KernelCost best_kernel(const Turns *c, Plan *plan, PlanGroup *made)
 {
-    static const uint8_t rows[] = { 2, 4, 1 };
-    KernelCost least = { 0 };
-    Plan with = *plan;
-    PlanGroup best = *made;
+    enum { TALL = 4 };
+    static const uint8_t rows[] = { 2, 4, 1 }, lines[] = { 4, 6, 2, 3, 1 };
+    Best best = { .group = *made, .with = *plan };
     const uint8_t columns = columns_of(c, made), widths = columns && columns < 4 ? 2 : 1;
-    for (size_t k = 0; columns && k < widths * sizeof rows / sizeof *rows; k++) {
-        const uint8_t outputs[2] = { (uint8_t)(columns << k % widths), rows[k / widths] };
-        Plan tried = *plan;
-        PlanGroup group = *made;
-        tried.stage = ARENA_NEW_ARRAY(c->f->arena, PlanStage, plan->n_stages);
-        memcpy(tried.stage, plan->stage, plan->n_stages * sizeof *plan->stage);
-        if (tessi_plan_make_warp_edges(c->f, &tried, &group, outputs))
-            continue;
-        const KernelCost cost = tessi_plan_warp_cost(c->f, c->an, c->m, &tried, &group);
-        if (!cost.feasible || (least.feasible && cost.seconds >= c->m->rows_gain * least.seconds))
-            continue;
-        least = cost;
-        best = group;
-        with = tried;
-    }
-    *made = best;
-    *plan = with;
-    return least;
+    for (size_t k = 0; columns && k < widths * sizeof rows / sizeof *rows; k++)
+        try_kernel(c, plan, made,
+                   (uint8_t[2]){ (uint8_t)(columns << k % widths), rows[k / widths] }, 0, &best);
+    for (size_t k = 0; columns && made->n_dims > 2 && k < sizeof lines; k++)
+        try_kernel(c, plan, made, (uint8_t[2]){ columns, lines[k] }, TALL, &best);
+    *made = best.group;
+    *plan = best.with;
+    return best.cost;
 }
 
 static void explain(const Turns *c, const Plan *plan, PlanGroup *made, const KernelCost *cost,
@@ -187,8 +200,11 @@ static void choose(const PlanFacts *f, const Analysis *an, const Machine *m, Pla
     const KernelCost cost = best_kernel(&c, &plan, &made);
     if (!cost.feasible || cost.seconds > gain_wanted(&c, groups) * apart)
         return;
-    made.resident = (uint8_t)(cost.threads / PLAN_WARP);
-    tessi_level_set_march_blocks(&made.levels, (uint32_t)(made.resident * m->cores));
+    const int64_t warps = tessi_level_threads(&made.levels, 0) / PLAN_WARP;
+    const bool planes = tessi_level_march(&made.levels).planes;
+    made.resident = (uint8_t)(cost.threads / PLAN_WARP / warps);
+    tessi_level_set_march_blocks(&made.levels, (uint32_t)((double)(made.resident * m->cores)
+                                                          * (planes ? m->warp_plane_waves : 1)));
     explain(&c, &plan, &made, &cost, apart, groups);
     tried = *p;
     tried.stage = ARENA_NEW_ARRAY(f->arena, PlanStage, p->n_stages);

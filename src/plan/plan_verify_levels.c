@@ -35,8 +35,8 @@ static const char *check_numbers(Arena *a, const PlanLevel *level)
                              tessi_level_name((LevelHow)level->how), (long long)most);
     if (level->how == LEVEL_LANES && level->size)
         return "lanes are as many as the machine has, and have no size";
-    if (level->most && (level->how != LEVEL_GRID || level->dim != 1))
-        return "parts of a size that the image decides are a grid along y";
+    if (level->most && (level->how != LEVEL_GRID || level->dim < 1 || level->dim > 2))
+        return "parts of a size that the image decides are a grid along y, or along z";
     if (level->most && (level->most < level->size || !level->size))
         return "the smallest part of a grid has more rows than the largest";
     if (level->blocks > PLAN_MAX_MARCH_BLOCKS)
@@ -95,6 +95,8 @@ static const char *check_group(Arena *a, const Plan *p, const PlanGroup *group)
     for (int d = 0; d < group->n_dims; d++)
         if ((tessi_level_tile(group, d) > 0) != tiled)
             return "tiles have a size in each dimension";
+    if (tessi_level_march(levels).planes && tessi_plan_kernel(group) != KERNEL_WARP)
+        return "warps alone go down planes";
     if (tessi_level_columns(levels) > PLAN_MAX_COLUMNS)
         return tessi_sprintf(a, "no more than %d vectors stand side by side", PLAN_MAX_COLUMNS);
     if (tessi_level_band(levels) > PLAN_MAX_BAND)

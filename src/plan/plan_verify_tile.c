@@ -167,7 +167,7 @@ static const char *check_kernel_tiles(TileCheck *c)
         return tessi_sprintf(a, "group '%s': a tile is a multiple of the outputs of a thread",
                              group->name);
     const char *fault = NULL;
-    for (uint8_t d = 0; d < y && !fault; d++)
+    for (uint8_t d = 0; d < (warps ? tessi_plan_march_dim(group) : y) && !fault; d++)
         fault = check_planes(c, d);
     if (fault || warps)
         return fault ? fault : tessi_plan_check_warp(c->f, c->p, group);

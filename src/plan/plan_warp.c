@@ -6,10 +6,11 @@
 #include "plan/plan_costs.h"
 #include "plan/plan_passes.h"
 
-/* How far the points of a part read what is held, through what is inlined: rows and columns. */
+/* How far the points of a part read what is held, through what is inlined: rows, columns, lines of planes. */
+enum { ROWS, COLUMNS, LINES, N_WAYS };
 typedef struct Reach {
     bool reached;
-    int64_t lo[2], hi[2];
+    int64_t lo[N_WAYS], hi[N_WAYS];
 } Reach;
 
 typedef struct Finder {
@@ -31,7 +32,7 @@ static Reach *reach_of(const Finder *c, uint32_t part, const PlanHeld *h)
 
 static void add_reach(Reach *to, const Reach *from, const int64_t *lo, const int64_t *hi)
 {
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < N_WAYS; k++) {
         const int64_t least = from->lo[k] + lo[k], most = from->hi[k] + hi[k];
         to->lo[k] = to->reached && to->lo[k] < least ? to->lo[k] : least;
         to->hi[k] = to->reached && to->hi[k] > most ? to->hi[k] : most;
@@ -39,13 +40,18 @@ static void add_reach(Reach *to, const Reach *from, const int64_t *lo, const int
     to->reached = true;
 }
 
-/* The read is at a constant distance of the plane. */
+uint8_t tessi_plan_march_dim(const PlanGroup *group)
+{
+    return (uint8_t)(group->n_dims - (tessi_level_march(&group->levels).planes ? 3 : 2));
+}
+
+/* The read is at a constant distance, and of what the march goes through. */
 static bool in_plane(const Finder *c, const PlanRead *r)
 {
     const Graph *g = c->f->g;
     bool in = tessi_plan_read_at_distance(g, r)
               && tessi_stage(g, r->producer)->n_dims == c->group->n_dims;
-    for (uint8_t d = 0; in && d + 2 < c->group->n_dims; d++) {
+    for (uint8_t d = 0; in && d < tessi_plan_march_dim(c->group); d++) {
         const AccessRange range = tessi_access_range(g, &tessi_access(g, r->access)->dim[d]);
         in = !range.lo && !range.hi;
     }
@@ -109,7 +115,8 @@ static void list_held(const Finder *c)
 
 static void find_reaches(Finder *c)
 {
-    const uint8_t y = (uint8_t)(c->group->n_dims - 2);
+    const uint8_t row = tessi_plan_march_dim(c->group), column = (uint8_t)(c->group->n_dims - 1),
+                  line = (uint8_t)(column - 1);
     c->reach = ARENA_NEW_ARRAY(c->f->arena, Reach, (size_t)c->n_parts * c->out->held.n);
     for (uint32_t part = 0; part < c->n_parts; part++) {
         const Needs *needs = &c->needs[part];
@@ -117,17 +124,23 @@ static void find_reaches(Finder *c)
         VEC_FOREACH (const PlanHeld, h, &c->out->held) {
             const Need *need = tessi_need_of(needs, h->stage);
             const AccessRange *dim = need ? box[need - needs->at.at].dim : NULL;
-            if (need && !need->root)
-                *reach_of(c, part, h) = (Reach){ .reached = true,
-                                                 .lo = { dim[y].lo, dim[y + 1].lo },
-                                                 .hi = { dim[y].hi, dim[y + 1].hi } };
+            if (!need || need->root)
+                continue;
+            Reach *r = reach_of(c, part, h);
+            *r = (Reach){ .reached = true,
+                          .lo = { dim[row].lo, dim[column].lo },
+                          .hi = { dim[row].hi, dim[column].hi } };
+            if (c->out->planes) {
+                r->lo[LINES] = dim[line].lo;
+                r->hi[LINES] = dim[line].hi;
+            }
         }
     }
     VEC_FOREACH (const PlanHeld, h, &c->out->held) /* copied at the point itself */
         VEC_FOREACH (const StageId, id, &c->group->members)
             if (id->v == h->stage.v)
                 add_reach(reach_of(c, c->n_parts - 1, h), &(Reach){ .reached = true },
-                          (int64_t[2]){ 0 }, (int64_t[2]){ 0 });
+                          (int64_t[N_WAYS]){ 0 }, (int64_t[N_WAYS]){ 0 });
 }
 
 /* Each part as soon as what it reads is there, and each image no sooner than it is read. */
@@ -170,13 +183,25 @@ static void find_sizes(const Finder *c, int64_t *most)
             h->right = r->hi[1] > h->right ? r->hi[1] : h->right;
             h->up = -r->lo[0] > h->up ? -r->lo[0] : h->up;
             h->down = r->hi[0] > h->down ? r->hi[0] : h->down;
+            h->line_up = -r->lo[LINES] > h->line_up ? -r->lo[LINES] : h->line_up;
+            h->line_down = r->hi[LINES] > h->line_down ? r->hi[LINES] : h->line_down;
             add_reach(&far, &need[part], r->lo, r->hi);
         }
         const int64_t beyond[3] = { -far.lo[0], -far.lo[1], far.hi[1] };
         for (int k = 0; k < 3; k++)
             most[k] = beyond[k] > most[k] ? beyond[k] : most[k];
         if (!h->is_image)
-            add_reach(&need[h->part], &far, (int64_t[2]){ 0 }, (int64_t[2]){ 0 });
+            add_reach(&need[h->part], &far, (int64_t[N_WAYS]){ 0 }, (int64_t[N_WAYS]){ 0 });
+        h->line = -far.lo[LINES];
+        h->below = far.hi[LINES];
+    }
+    for (uint32_t part = 0; part < c->n_parts; part++) {
+        w->around[part][0] = -need[part].lo[LINES];
+        w->around[part][1] = need[part].hi[LINES];
+    }
+    VEC_FOREACH (PlanHeld, h, &w->held) {
+        h->line = h->is_image ? h->line : w->around[h->part][0];
+        h->below = h->is_image ? h->below : w->around[h->part][1];
     }
 }
 
@@ -205,6 +230,26 @@ static bool is_level(const OffsetSet *at)
     return level;
 }
 
+/* The same of planes: in the point's own plane, by what the part computes itself. */
+static bool is_level_in_planes(const Finder *c, const Needs *needs, const Need *of)
+{
+    const Graph *g = c->f->g;
+    const uint8_t row = tessi_plan_march_dim(c->group), column = (uint8_t)(c->group->n_dims - 1);
+    bool level = true;
+    VEC_FOREACH (const Need, reader, &needs->at) {
+        NEED_FOREACH (r, needs, reader) {
+            if (&needs->at.at[r->of] != of)
+                continue;
+            const AccessDim *dim = tessi_access(g, r->read->access)->dim;
+            const AccessRange rows = tessi_access_range(g, &dim[row]),
+                              columns = tessi_access_range(g, &dim[column]);
+            level = level && reader->root && !r->read->dynamic
+                    && ((!rows.lo && !rows.hi) || (!columns.lo && !columns.hi));
+        }
+    }
+    return level;
+}
+
 /* Columns of neighbours that are read in the row of the point alone are taken when that is computed: rows that wait
  * for it need no registers for them. */
 static void find_exchanges(const Finder *c)
@@ -218,8 +263,9 @@ static void find_exchanges(const Finder *c)
             const Need *need = tessi_need_of(&c->needs[part], h->stage);
             if (!need || need->root)
                 continue;
-            const int64_t since =
-                is_level(&at[need - c->needs[part].at.at]) ? w->delay[part] - h->delay : 0;
+            const bool level = w->planes ? is_level_in_planes(c, &c->needs[part], need)
+                                         : is_level(&at[need - c->needs[part].at.at]);
+            const int64_t since = level ? w->delay[part] - h->delay : 0;
             h->late = since < h->late ? since : h->late;
             h->wide = since > h->wide ? since : h->wide;
         }
@@ -244,14 +290,22 @@ static void find_layout(PlanWarp *w)
     }
 }
 
+int64_t tessi_plan_warp_rows(const PlanGroup *group)
+{
+    return tessi_level_march(&group->levels).planes ? 1 : tessi_level_outputs(&group->levels, 1);
+}
+
 const char *tessi_plan_warp(const PlanFacts *f, const Plan *p, const PlanGroup *group,
                             PlanWarp *out)
 {
     Finder c = { .f = f, .p = p, .group = group, .n_parts = group->passes.n + 1, .out = out };
-    const int64_t columns = tessi_level_outputs(&group->levels, 0),
-                  rows = tessi_level_outputs(&group->levels, 1);
+    const int64_t columns = tessi_level_outputs(&group->levels, 0);
     int64_t most[3] = { 0, 0, 0 }; /* up, left, right */
-    *out = (PlanWarp){ .delay = ARENA_NEW_ARRAY(f->arena, int64_t, c.n_parts) };
+    *out = (PlanWarp){ .delay = ARENA_NEW_ARRAY(f->arena, int64_t, c.n_parts),
+                       .planes = tessi_level_march(&group->levels).planes };
+    out->around = (int64_t(*)[2])ARENA_NEW_ARRAY(f->arena, int64_t, 2 * (size_t)c.n_parts);
+    const int64_t rows = tessi_plan_warp_rows(group);
+    out->lines = out->planes ? tessi_level_outputs(&group->levels, 1) : 1;
     c.needs = ARENA_NEW_ARRAY(f->arena, Needs, c.n_parts);
     c.pass_of = ARENA_NEW_ARRAY(f->arena, uint32_t, f->g->stages.n);
     c.other = ARENA_NEW_ARRAY(f->arena, bool, f->g->stages.n);
@@ -278,8 +332,9 @@ const char *tessi_plan_warp(const PlanFacts *f, const Plan *p, const PlanGroup *
     out->least = (out->beyond + rows) / rows * rows - out->beyond;
     VEC_FOREACH (const PlanHeld, h, &out->held)
         out->elements +=
-            (h->keep + rows) * columns + (h->wide - h->late + rows) * (h->left + h->right)
-            + (h->is_image && tessi_level_march(&group->levels).ahead ? rows * columns : 0);
+            (h->line + out->lines + h->below)
+            * ((h->keep + rows) * columns + (h->wide - h->late + rows) * (h->left + h->right)
+               + (h->is_image && tessi_level_march(&group->levels).ahead ? rows * columns : 0));
     return NULL;
 }
 
@@ -310,11 +365,18 @@ const char *tessi_plan_check_warp(const PlanFacts *f, const Plan *p, const PlanG
     if (!tessi_level_march(&group->levels).least
         || tessi_level_march(&group->levels).least > tessi_level_march(&group->levels).most)
         return tessi_sprintf(a, "group '%s': a march is of at least one row", group->name);
-    if (tessi_level_tile(group, group->n_dims - 2) != 1)
+    const int64_t warps = tessi_level_threads(&group->levels, 0) / PLAN_WARP;
+    if (w.planes && !edges)
+        return tessi_sprintf(a, "group '%s': warps that go down planes leave no frame",
+                             group->name);
+    if (w.planes && tessi_level_tile(group, group->n_dims - 2) != warps * w.lines)
+        return tessi_sprintf(a, "group '%s': the warps of a block compute %lld rows of a plane",
+                             group->name, (long long)(warps * w.lines));
+    if (tessi_level_tile(group, tessi_plan_march_dim(group)) != 1)
         return tessi_sprintf(
             a, "group '%s': strips of warps are as long as the march says, their tile one row",
             group->name);
-    const int64_t columns = tessi_level_threads(&group->levels, 0) / PLAN_WARP * w.columns;
+    const int64_t columns = w.planes ? w.columns : warps * w.columns;
     if (tessi_level_tile(group, group->n_dims - 1) != columns)
         return tessi_sprintf(a, "group '%s': the warps of a block compute %lld columns",
                              group->name, (long long)columns);
@@ -364,7 +426,7 @@ static void hold_shared(const PlanFacts *f, Plan *p, PlanGroup *group)
 }
 
 /* The levels of such a kernel, and what else it says. */
-static void set_warp(PlanGroup *made, const uint8_t *outputs, uint16_t warps)
+static void set_warp(PlanGroup *made, const uint8_t *outputs, uint16_t warps, bool planes)
 {
     enum { LEAST = 16, BLOCKS = 1024 };
     tessi_plan_set_kernel(made, KERNEL_WARP);
@@ -375,7 +437,8 @@ static void set_warp(PlanGroup *made, const uint8_t *outputs, uint16_t warps)
     tessi_level_set_rows(&made->levels, 1);
     tessi_level_set_columns(&made->levels, 1);
     made->resident = 0;
-    tessi_level_set_march(&made->levels, (PlanMarch){ LEAST, PLAN_MAX_MARCH, BLOCKS, true });
+    tessi_level_set_march(&made->levels,
+                          (PlanMarch){ LEAST, PLAN_MAX_MARCH, BLOCKS, !planes, planes });
     for (int k = 0; k < 2; k++)
         tessi_level_set_outputs(&made->levels, k, outputs[k]);
 }
@@ -391,8 +454,9 @@ static const char *settle_warp(const PlanFacts *f, Plan *p, PlanGroup *made, uin
     const char *fault = tessi_plan_warp(f, p, made, w);
     if (fault)
         return fault;
-    for (uint8_t d = 0; d < made->n_dims; d++)
-        tessi_level_set_tile(made, d, d + 1 == made->n_dims ? warps * w->columns : 1);
+    for (uint8_t d = 0; d + 1 < made->n_dims; d++)
+        tessi_level_set_tile(made, d, w->planes && d + 2 == made->n_dims ? warps * w->lines : 1);
+    tessi_level_set_tile(made, made->n_dims - 1, w->planes ? w->columns : warps * w->columns);
     return NULL;
 }
 
@@ -408,7 +472,7 @@ const char *tessi_plan_make_warp(const PlanFacts *f, Plan *p, PlanGroup *group,
         return "it has fewer than two dimensions, or reduces";
     if (group->transform || group->median)
         return "it has a transform or a median";
-    set_warp(&made, outputs, warps);
+    set_warp(&made, outputs, warps, false);
     made.split = SPLIT_EDGES;
     const char *fault = tessi_plan_fit_frame(f, p, &made, &chain);
     if (!fault)
@@ -446,20 +510,21 @@ static void find_held_stages(const PlanFacts *f, Plan *p, const PlanGroup *group
 }
 
 const char *tessi_plan_make_warp_edges(const PlanFacts *f, Plan *p, PlanGroup *group,
-                                       const uint8_t *outputs)
+                                       const uint8_t *outputs, uint16_t warps, bool planes)
 {
     PlanRegions regions = { 0 };
     StageList stages = { 0 };
     PlanWarp w;
-    if (group->n_dims < 2 || tessi_stage(f->g, group->members.at[0])->kind != STAGE_COMPUTE)
-        return "it has fewer than two dimensions, or reduces";
+    if (group->n_dims < 2 + planes
+        || tessi_stage(f->g, group->members.at[0])->kind != STAGE_COMPUTE)
+        return "it has too few dimensions, or reduces";
     if (group->transform || group->median)
         return "it has a transform or a median";
     VEC_FOREACH (const PlanPass, pass, &group->passes)
         VEC_FOREACH (const StageId, id, &pass->stages)
             if (tessi_placement_is_scratch(p->stage[id->v].placement))
                 p->stage[id->v].placement = PLACE_INLINE;
-    set_warp(group, outputs, 1);
+    set_warp(group, outputs, warps, planes);
     group->split = SPLIT_INTERIOR;
     group->frame = (PlanFrame){ 0 };
     group->passes.at = NULL;
@@ -472,7 +537,7 @@ const char *tessi_plan_make_warp_edges(const PlanFacts *f, Plan *p, PlanGroup *g
         return fault;
     tessi_plan_make_passes(f, p, &regions, &stages, 0, group);
     hold_shared(f, p, group);
-    fault = settle_warp(f, p, group, 1, &w);
+    fault = settle_warp(f, p, group, warps, &w);
     if (!fault)
         fault = tessi_plan_warp_rules(f, p, group, &w);
     tessi_plan_place_passes(p, group);

@@ -25,18 +25,22 @@ static int64_t registers_of(const Machine *m, const PlanWarp *w, const PlanGroup
     return (n + 7) / 8 * 8; /* as they are dealt out */
 }
 
-/* The same of a thread that answers rules as well. */
+/* The same of a thread that answers rules as well. Of planes one, the latest, is kept with the lines around, which are
+ * read there. */
 static int64_t registers_with_edges(const Machine *m, const PlanWarp *w, const PlanGroup *group,
                                     double words)
 {
-    const int64_t rows = tessi_level_outputs(&group->levels, 1),
+    const int64_t rows = tessi_plan_warp_rows(group),
                   columns = tessi_level_outputs(&group->levels, 0);
     int64_t kept = 0, widest = 0;
     VEC_FOREACH (const PlanHeld, h, &w->held) {
-        const int64_t beside = h->left + h->right;
-        kept += h->keep * columns + (h->wide - h->late) * beside;
-        kept += h->is_image && tessi_level_march(&group->levels).ahead ? rows * columns : 0;
-        widest = rows * (columns + beside) > widest ? rows * (columns + beside) : widest;
+        const int64_t beside = h->left + h->right, lines = h->line + w->lines + h->below,
+                      around = h->late ? h->line_up + h->line_down : 0;
+        kept += lines * (h->keep * columns + (h->wide - h->late) * beside);
+        kept -= h->keep ? (h->keep - 1) * around * columns : 0;
+        kept += h->is_image && tessi_level_march(&group->levels).ahead ? lines * rows * columns : 0;
+        const int64_t arrives = lines * rows * (columns + (w->planes && h->late ? 0 : beside));
+        widest = arrives > widest ? arrives : widest;
     }
     const double n = m->warp_edge_base + words * m->warp_edge_live * (double)(kept + widest);
     return ((int64_t)n + 7) / 8 * 8;
@@ -68,11 +72,21 @@ typedef struct Step {
     double words;        /* of the widest element, at least 1 */
 } Step;
 
+/* Elements of an image that the block of warps reads for each of its points: those around its lines and columns. */
+static double lines_read(const PlanWarp *w, const PlanHeld *h, const PlanGroup *group)
+{
+    if (!w->planes)
+        return 1;
+    const double lines = (double)tessi_level_tile(group, group->n_dims - 2),
+                 columns = (double)(w->left + w->columns + w->right);
+    return (lines + (double)(h->line + h->below)) / lines * columns / (double)w->columns;
+}
+
 /* Nothing where the group cannot be. */
 static Step step_of(const PlanFacts *f, const Analysis *an, const Machine *m, const Plan *p,
                     const PlanGroup *group, const PlanWarp *w)
 {
-    const double rows = tessi_level_outputs(&group->levels, 1),
+    const double rows = (double)tessi_plan_warp_rows(group),
                  columns = tessi_level_outputs(&group->levels, 0);
     PlanRegions regions = { 0 };
     Step step = { .instructions = m->warp_step_instructions + m->warp_row_instructions * rows,
@@ -80,20 +94,24 @@ static Step step_of(const PlanFacts *f, const Analysis *an, const Machine *m, co
     if (tessi_plan_regions(f, p, group, &regions))
         return (Step){ 0 };
     for (uint32_t i = 0; i <= group->passes.n; i++) {
-        const KernelCost part = tessi_plan_part_cost(
-            f, an, m, p, group, &regions, i, tessi_level_outputs_all(&group->levels).of, NULL);
+        const double lines = (double)(w->around[i][0] + w->lines + w->around[i][1]);
+        const uint8_t outputs[2] = { tessi_level_outputs(&group->levels, 0),
+                                     (uint8_t)(w->planes ? lines : rows) };
+        const KernelCost part =
+            tessi_plan_part_cost(f, an, m, p, group, &regions, i, outputs, NULL);
         step.instructions += part.plain_instructions;
         step.operations += part.operations;
-        step.once += part.once / (rows * columns);
+        step.once += part.once / (w->planes ? lines * columns : rows * columns);
     }
     VEC_FOREACH (const PlanHeld, h, &w->held) {
         const double size = tessi_type_info(tessi_stage(f->g, h->stage)->type)->bytes;
-        step.shuffles += rows * ceil(size / 4) * (double)(h->left + h->right);
+        const double lines = (double)(h->line + w->lines + h->below);
+        step.shuffles += lines * rows * ceil(size / 4) * (double)(h->left + h->right);
         step.instructions +=
-            m->warp_kept
+            lines * m->warp_kept
             * ((double)h->keep * columns + (double)((h->wide - h->late) * (h->left + h->right)));
-        step.instructions += h->is_image ? rows * ceil(size * columns / 16) : 0;
-        step.bytes += h->is_image ? size : 0;
+        step.instructions += h->is_image ? lines * rows * ceil(size * columns / 16) : 0;
+        step.bytes += h->is_image ? size * lines_read(w, h, group) : 0;
         step.words = size / 4 > step.words ? size / 4 : step.words;
     }
     VEC_FOREACH (const StageId, id, &group->members)
@@ -142,9 +160,11 @@ KernelCost tessi_plan_warp_cost(const PlanFacts *f, const Analysis *an, const Ma
         return cost;
     const int64_t warps = warps_of(m, cost.registers);
     const double columns = tessi_level_outputs(&group->levels, 0),
-                 rows = tessi_level_outputs(&group->levels, 1);
-    const double results = rows * (double)w.columns / PLAN_WARP;
-    const double strip = (double)SIDE * SIDE / ((double)(warps * m->cores) * (double)w.columns);
+                 rows = (double)tessi_plan_warp_rows(group);
+    const double results = rows * (double)(w.columns * w.lines) / PLAN_WARP;
+    const double strip =
+        w.planes ? m->warp_plane_depth
+                 : (double)SIDE * SIDE / ((double)(warps * m->cores) * (double)w.columns);
     cost.threads = PLAN_WARP * warps;
     const double again = 1 + (double)w.beyond / strip;
     const double slots = lanes * m->ghz * 1e9 * (double)m->cores; /* in a second */

@@ -21,7 +21,8 @@ typedef struct Rules {
     const Stage *domain; /* of the members */
     PlanRegions regions;
     Needs needs;
-    uint8_t y; /* dimension of rows */
+    uint8_t dim[3]; /* of the march, of columns, and of rows of planes */
+    int n;          /* of them */
 } Rules;
 
 static const char *name_of(const Rules *r, StageId id)
@@ -34,19 +35,19 @@ static const char *rules_of_image(const Rules *r, PlanHeld *h)
 {
     AccessRules rules = tessi_rules_none();
     const uint32_t of = (uint32_t)(tessi_need_of(&r->needs, h->stage) - r->needs.at.at);
-    bool wraps[2] = { false, false };
+    bool wraps[3] = { false };
     VEC_FOREACH (const Need, need, &r->needs.at) {
         NEED_FOREACH (read, &r->needs, need) {
             if (read->of != of)
                 continue;
             tessi_rules_join(&rules, tessi_access(r->f->g, read->read->access));
-            for (int k = 0; k < 2; k++)
-                wraps[k] = wraps[k] || r->regions.wraps[need->stage.v][r->y + k];
+            for (int k = 0; k < r->n; k++)
+                wraps[k] = wraps[k] || r->regions.wraps[need->stage.v][r->dim[k]];
         }
     }
     h->outside = rules.outside;
-    for (int k = 0; k < 2; k++) {
-        h->rule[k] = rules.rule[r->y + k];
+    for (int k = 0; k < r->n; k++) {
+        h->rule[k] = rules.rule[r->dim[k]];
         if (wraps[k] && h->rule[k] == BORDER_INSIDE)
             h->rule[k] = BORDER_WRAP;
         rules.mixed = rules.mixed || (wraps[k] && h->rule[k] != BORDER_WRAP);
@@ -60,11 +61,13 @@ static const char *rules_of_image(const Rules *r, PlanHeld *h)
 static const char *rules_of_stage(const Rules *r, PlanHeld *h)
 {
     const PlanRegion *region = &r->regions.at[h->stage.v];
-    const int64_t beyond[2][2] = { { h->up, h->down }, { h->left, h->right } };
+    const int64_t beyond[3][2] = { { h->up, h->down },
+                                   { h->left, h->right },
+                                   { h->line_up, h->line_down } };
     h->outside = region->outside;
-    for (int k = 0; k < 2; k++) {
-        const bool wraps = r->regions.wraps[h->stage.v][r->y + k];
-        h->rule[k] = wraps ? BORDER_INSIDE : region->rule[r->y + k];
+    for (int k = 0; k < r->n; k++) {
+        const bool wraps = r->regions.wraps[h->stage.v][r->dim[k]];
+        h->rule[k] = wraps ? BORDER_INSIDE : region->rule[r->dim[k]];
         if (h->rule[k] == BORDER_WRAP)
             return tessi_sprintf(r->f->arena, "'%s' is read at the other end of the image",
                                  name_of(r, h->stage));
@@ -88,7 +91,11 @@ static bool has_size_of_members(const Rules *r, StageId id)
 const char *tessi_plan_warp_rules(const PlanFacts *f, const Plan *p, const PlanGroup *group,
                                   PlanWarp *w)
 {
-    Rules r = { .f = f, .group = group, .y = (uint8_t)(group->n_dims - 2) };
+    const uint8_t last = (uint8_t)(group->n_dims - 1);
+    Rules r = { .f = f,
+                .group = group,
+                .dim = { tessi_plan_march_dim(group), last, (uint8_t)(last - 1) },
+                .n = w->planes ? 3 : 2 };
     r.domain = tessi_stage(f->g, group->members.at[0]);
     const char *fault = tessi_plan_regions(f, p, group, &r.regions);
     tessi_needs_of_group(f, f->arena, p, group, &r.needs);

@@ -204,7 +204,7 @@ static const char *warps_text(Arena *a, const Variant *v, const uint8_t *outputs
         PlanGroup *group = &p->groups.at[i];
         if (tessi_plan_make_warp(f, p, group, outputs, warps))
             continue;
-        tessi_level_set_march(&group->levels, (PlanMarch){ 3, 17, 4, warps == 1 });
+        tessi_level_set_march(&group->levels, (PlanMarch){ 3, 17, 4, warps == 1, false });
         made++;
         if (!tessi_plan_verify_with(f, p))
             continue;
