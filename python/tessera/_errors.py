@@ -1,5 +1,6 @@
 """What is raised and warned of. Every failure of the library is an `Error`; its sentence is the library's."""
 import json
+import re
 
 
 class Error(Exception):
@@ -74,11 +75,20 @@ _OF_STATUS = {
 }
 
 
+def _conversion(text):
+    """How an array becomes one of the type that a program declares."""
+    wrong = re.fullmatch(r"image '(\w+)' has elements of type \w+, but the program declares (\w+)", text)
+    if not wrong:
+        return ""
+    name = {"float": "float32", "double": "float64", "int": "int32"}.get(wrong[2], wrong[2])
+    return f"; '.astype(\"{name}\")' converts it"
+
+
 def make(status, text, diagnostics):
     """The exception for a failure of the library."""
     if status == 1:
         found = [json.loads(line) for line in (diagnostics or "").splitlines() if line.strip()]
         return CompileError(text.rstrip("\n"), found)
     if status == 2 and " has elements of type " in text:
-        return ArgumentTypeError(text)
+        return ArgumentTypeError(text + _conversion(text))
     return _OF_STATUS.get(status, Error)(text)

@@ -295,3 +295,14 @@ def test_transforms_refuse_what_scipy_refuses():
     same("rotate", np.ones(3), 2, order=1)
     same("map_coordinates", np.ones((3, 3)), np.ones((3, 2)), order=1)
     same("affine_transform", np.ones((3, 3)), np.ones((4, 4)), order=1)
+
+
+def test_docstrings_say_what_each_parameter_is():
+    import inspect
+    import tessera.skimage
+    for module in (ours, tessera.skimage):
+        for name in module.__all__:
+            function = getattr(module, name)
+            if inspect.isfunction(function) and name != "backend_information":
+                has = {line.split(" :")[0].strip("*") for line in function.__doc__.splitlines() if line[:1] != " "}
+                assert set(inspect.signature(function).parameters) <= has and "Returns" in has, name

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 
 from .. import _arrays, _errors, _stencil
+from .._docs import document
 from .._translate import TYPES
 
 # Operations of NumPy's as expressions; the first argument is A, the second B, and both have the type of the result or,
@@ -205,6 +206,7 @@ def takes_all(function):
     """A function of NumPy's arrays that takes those of PyTorch, CuPy, JAX and xarray too, on the host and on devices,
     and gives results of the kind of its first argument."""
     signature = inspect.signature(function)
+    document(function)
 
     @functools.wraps(function)
     def of_any(*args, **named):
@@ -224,7 +226,8 @@ def takes_all(function):
         output = bound.arguments.get("output", bound.arguments.get("out"))
         if kind.device is not None and isinstance(output, np.ndarray):
             raise _errors.ArgumentError("the image is on a device, but the memory for the result is not")
-        return _returned(function(*bound.args, **bound.kwargs), kind)
+        made = function(*bound.args, **bound.kwargs)
+        return output if isinstance(made, np.ndarray) and hasattr(output, "shape") else _returned(made, kind)
     return of_any
 
 

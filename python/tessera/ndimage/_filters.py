@@ -759,13 +759,7 @@ def generic_filter(
     input, function, size=None, footprint=None, output=None, mode="reflect", cval=0.0, origin=0, extra_arguments=(),
     extra_keywords=None, *, axes=None,
 ):
-    """A stencil at every point, as `scipy.ndimage.generic_filter`.
-
-    Parameters
-    ----------
-    function : tessera.Stencil
-        Its first parameter is the image. It says itself what it reads: `size` and `footprint` are not used.
-    """
+    """A stencil at every point, as `scipy.ndimage.generic_filter`."""
     from .._stencil import Stencil
     if not isinstance(function, Stencil):
         raise _errors.UnsupportedError(
