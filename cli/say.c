@@ -155,12 +155,31 @@ static bool wants_color(const CommandLine *line)
     return isatty(STDERR_FILENO) && !(without && *without);
 }
 
+/* Of a program that nobody has written, the first error alone: what it stands in is not theirs. */
+static void show_first_error(tess_diags *diags)
+{
+    const char *text = tess_diags_text(diags, 0), *error = strstr(text, ": error[");
+    const char *sentence = error ? strstr(error, "]: ") : NULL;
+    if (!sentence)
+        return;
+    while (error > text && error[-1] != '\n')
+        error--;
+    sentence += strlen("]: ");
+    cli_fail("the filters cannot be applied so: %.*s (%.*s)", (int)strcspn(sentence, "\n"),
+             sentence, (int)(strstr(error, ": error[") - error), error);
+}
+
 void cli_show_diagnostics(const CommandLine *line, tess_diags *diags, bool warnings_too)
 {
     if (!diags || !tess_diags_count(diags))
         return;
     if (!warnings_too && !tess_diags_errors(diags))
         return;
+    if (line->program_text && tess_diags_errors(diags) && !line->json_diagnostics
+        && !line->verbose) {
+        show_first_error(diags);
+        return;
+    }
     put(line->json_diagnostics ? tess_diags_json(diags)
                                : tess_diags_text(diags, wants_color(line)));
 }

@@ -73,7 +73,8 @@ char *tessi_strndup(Arena *a, const char *s, size_t n);
 char *tessi_sprintf(Arena *a, const char *fmt, ...) TESS_PRINTF(2, 3);
 char *tessi_vsprintf(Arena *a, const char *fmt, va_list args);
 bool tessi_streq(const char *a, const char *b);
-/* The candidate nearest to `word` by edit distance when it is near enough to suggest, else NULL. */
+/* The candidate nearest to `word` by edit distance when it is near enough to suggest, else the first that begins with
+ * it, else NULL. */
 const char *tessi_nearest_word(const char *word, const char *const *candidates, size_t n);
 
 /* A growing text in an arena; every printer writes into one. */

@@ -88,6 +88,9 @@ const char *tessi_nearest_word(const char *word, const char *const *candidates, 
             best_distance = d;
         }
     }
+    for (size_t i = 0; length > 3 && !best && i < n; i++)
+        if (candidates[i] && strncmp(word, candidates[i], length) == 0)
+            best = candidates[i];
     return best;
 }
 

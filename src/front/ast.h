@@ -281,8 +281,9 @@ Ast *tessi_parse(Arena *a, Diags *d, SourceMap *sources, uint16_t file, bool for
                  void *use_user);
 void tessi_ast_print(const Ast *ast, Text *out);
 
-/* parse_foreign.c: what is said of a name, or of a field, that there is not; NULL: nothing. */
+/* parse_foreign.c: what is said of a name, of a field, or of a function, that there is not; NULL: nothing. */
 const char *tessi_foreign_name(const char *word);
 const char *tessi_foreign_field(const char *word);
+const char *tessi_foreign_call(const char *word);
 
 #endif

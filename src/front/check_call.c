@@ -91,7 +91,12 @@ static bool right_count(Checker *c, const AstExpr *e, uint32_t expected)
 {
     if (e->args.n == expected)
         return true;
-    CHECK_DIAG(c, DIAG_ARG_COUNT, e->span, e->name.text, (long long)expected, (long long)e->args.n);
+    Diag *d = CHECK_DIAG(c, DIAG_ARG_COUNT, e->span, e->name.text, (long long)expected,
+                         (long long)e->args.n);
+    const bool max = tessi_streq(e->name.text, "max");
+    if (e->args.n == 1 && !c->forma && (max || tessi_streq(e->name.text, "min")))
+        tessi_diag_help(c->d, d, "of an image it is %s(a), over a window %s(i = -1..1 : X@[0, i])",
+                        max ? "maximum" : "minimum", e->name.text);
     return false;
 }
 

@@ -11,9 +11,33 @@ TInstance *tessi_instance_new(Checker *c, const AstFunction *def, Span span)
     return inst;
 }
 
+/* "vector#2 float name[size(photo, 0), size(photo, 1)] = ..;", of the size of the first input. */
+static const char *declared_shown(const Checker *c)
+{
+    const TInput *like = NULL;
+    VEC_FOREACH (const TInput, input, &c->t->inputs)
+        if (!input->is_mask && !like)
+            like = input;
+    if (!like)
+        return "vector#2 float name[480, 640] = ..;";
+    Text text;
+    tessi_text_init(&text, c->a);
+    tessi_text_addf(&text, "vector#%d float name[", like->n_dims);
+    for (int d = 0; d < like->n_dims; d++)
+        tessi_text_addf(&text, "%ssize(%s, %d)", d ? ", " : "", like->name, d);
+    tessi_text_add(&text, "] = ..;");
+    return tessi_text_str(&text);
+}
+
+/* What a diagnostic calls a stencil, or an expression on images. */
+static const char *instance_shown(const Checker *c, const TInstance *inst)
+{
+    return inst->def ? tessi_sprintf(c->a, "'%s'", inst->name) : "this expression";
+}
+
 bool tessi_check_no_size(Checker *c, const TInstance *inst, Span call)
 {
-    Diag *d = CHECK_DIAG(c, DIAG_NO_SIZE, call, inst->def ? inst->name : "this expression");
+    Diag *d = CHECK_DIAG(c, DIAG_NO_SIZE, call, instance_shown(c, inst));
     const char *indexed = NULL;
     VEC_FOREACH (TArg, arg, &inst->args)
         if (arg->kind == TARG_IMAGE && arg->any_read && !arg->any_offset && !indexed)
@@ -26,7 +50,7 @@ bool tessi_check_no_size(Checker *c, const TInstance *inst, Span call)
     tessi_diag_help(c->d, d,
                     "give it an image argument of the size of the result; it need not be read");
     if (!c->forma)
-        tessi_diag_help(c->d, d, "or declare the size: 'vector#2 float name[M, N] = ..;'");
+        tessi_diag_help(c->d, d, "or declare the size: '%s'", declared_shown(c));
     return true;
 }
 
@@ -43,9 +67,9 @@ bool tessi_instance_finish(Checker *c, TInstance *inst, Span call)
                             : c->forma ? indexed
                                        : NULL; /* there no image may differ */
         if (other && (arg->relative || c->forma) && other->n_dims != arg->n_dims) {
-            Diag *d = CHECK_DIAG(c, DIAG_MIXED_DIMENSIONS, call,
-                                 inst->def ? inst->name : "this expression", other->name,
-                                 (long long)other->n_dims, arg->name, (long long)arg->n_dims);
+            Diag *d =
+                CHECK_DIAG(c, DIAG_MIXED_DIMENSIONS, call, instance_shown(c, inst), other->name,
+                           (long long)other->n_dims, arg->name, (long long)arg->n_dims);
             if (!c->forma)
                 tessi_diag_help(c->d, d,
                                 "a small image that is read by index, X[i, ..], may differ");

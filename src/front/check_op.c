@@ -251,8 +251,9 @@ static void bad_operand(Checker *c, Span span, Op op, TExpr *const *args, uint32
     for (uint32_t i = 0; i < n; i++) {
         bool integer = args[i]->type.kind == TT_STRUCT ? false : tessi_tt_is_integer(args[i]->type);
         if (!integer) {
-            CHECK_DIAG(c, DIAG_BAD_OPERAND, span, info->infix[0] ? info->infix : info->name,
-                       tessi_tt_name(c, args[i]->type));
+            /* C's ^ is a power here */
+            const char *name = info->infix[0] && op != OP_XOR ? info->infix : info->name;
+            CHECK_DIAG(c, DIAG_BAD_OPERAND, span, name, tessi_tt_name(c, args[i]->type));
             return;
         }
     }

@@ -147,19 +147,13 @@ static TExpr *ranked(Checker *c, const AstExpr *e, TExpr *k)
     return tessi_te_fold(c, n);
 }
 
-/* Points of the window, which must be known. */
+/* Points of the window; -1 where a condition on pixels chooses them. False: diagnosed. */
 static bool count_points(Checker *c, const AstExpr *e, int64_t *n)
 {
     WindowUse use = { .body = one };
     TExpr *count = tessi_check_window_of(c, e, REDUCE_SUM, false, &use);
-    if (tessi_tt_is_error(count->type))
-        return false;
-    if (count->kind == TE_CONST) {
-        *n = count->value.i;
-        return true;
-    }
-    CHECK_DIAG(c, DIAG_CONST_NEEDED, e->span, "the number of points of a percentile");
-    return false;
+    *n = count->kind == TE_CONST ? count->value.i : -1;
+    return !tessi_tt_is_error(count->type);
 }
 
 /* The element that a percentile is: of so many points, or of those among them that are valid. */
@@ -184,9 +178,13 @@ int64_t tessi_percentile_rank(double share, int64_t n)
 static TExpr *rank_of(Checker *c, const AstExpr *e, bool percent)
 {
     int64_t n, k;
+    if (!count_points(c, e, &n))
+        return tessi_te_error(c, e->span);
     if (percent) {
-        if (!count_points(c, e, &n))
+        if (n < 0) {
+            CHECK_DIAG(c, DIAG_CONST_NEEDED, e->span, "the number of points of a percentile");
             return tessi_te_error(c, e->span);
+        }
         TExpr *p = tessi_check_const(c, e->more->order, "a percentile");
         if (tessi_tt_is_error(p->type))
             return p;
@@ -199,6 +197,15 @@ static TExpr *rank_of(Checker *c, const AstExpr *e, bool percent)
     }
     if (!tessi_check_const_int(c, e->more->order, "a rank", &k))
         return tessi_te_error(c, e->span);
+    if (k < 0) {
+        CHECK_DIAG(c, DIAG_RANK, e->more->order->span, (long long)k);
+        return tessi_te_error(c, e->span);
+    }
+    if (n > 0 && k >= n) {
+        Diag *d = CHECK_DIAG(c, DIAG_NO_RANK, e->more->order->span, (long long)n, (long long)k);
+        tessi_diag_help(c->d, d, "ranks count from 0, so that %lld is the largest value",
+                        (long long)n - 1);
+    }
     return ranked(c, e, tessi_te_int(c, k, e->span));
 }
 

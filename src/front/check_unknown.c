@@ -39,8 +39,11 @@ void tessi_check_unknown_function(Checker *c, Name name)
     const char *near = nearest_function(c, name.text);
     if (!near)
         near = tessi_nearest_builtin(c, name.text);
+    const char *foreign = c->forma ? NULL : tessi_foreign_call(name.text);
     if (is_in_library(c, name.text))
         tessi_diag_help(c->d, d, "the library has it: write 'use \"%s\";' at the top", library);
+    else if (foreign)
+        tessi_diag_help(c->d, d, "%s", foreign);
     else if (near)
         tessi_diag_help(c->d, d, "did you mean '%s'?", near);
     else if (tessi_scope_find(c->at.scope, name.text))

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-typedef enum Place { STATEMENT, INFIX, VALUE, NAME, FIELD } Place;
+typedef enum Place { STATEMENT, INFIX, VALUE, NAME, FIELD, CALL } Place;
 static const struct {
     const char *word;
     Place place;
@@ -40,6 +40,11 @@ const char *tessi_foreign_name(const char *word)
 const char *tessi_foreign_field(const char *word)
 {
     return advice_on_word(word, FIELD);
+}
+
+const char *tessi_foreign_call(const char *word)
+{
+    return advice_on_word(word, CALL);
 }
 
 static const char *advice_on(const Parser *p, Place place)

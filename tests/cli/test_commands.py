@@ -170,8 +170,8 @@ def test_apply(folder):
     code, _, err = run("apply", "dilate_3d", "radius=1", folder / "stack.npy", "-o", out, slow)
     check("a volume", code == 0 and tool.read_npy(out)[:2] == ((2, 3, 2), "<i2"), err)
     code, _, err = run("apply", "gray", grey, "-o", out, slow)
-    check("no colours", code == 1 and "no field 'r' in a value of type uint8" in err
-          and "'in1' is an image of uint8 here" in err, err)
+    check("no colours", code == 1 and "so: there is no field 'r' in a value of type uint8 (filters.tess:" in err, err)
+    check("in one sentence", err.count("\n") == 1, err)
     (folder / "applied").mkdir()
     colour = colour.rename(folder / "g2.pgm")
     for words in ([folder / "g*.pgm"], [grey, colour]):
@@ -191,6 +191,8 @@ def test_apply(folder):
         (["gaussian_1d", "sigma=1", grey], ["1 dimension"]), (["radius=2", grey], ["radius=2"]),
         (["sobel", ",", "laplacian", f"X={grey}", grey], ["laplacian", "before it"]),
         (["box", "radius=nan", grey], ["nan"]),
+        (["box", "radius=-1", grey], ["range of 'i'", "1..-1", "filters.tess:"]),
+        (["median", grey], ["did you mean 'median_filter'"]), (["rank_filter", "k=-1", "radius=1", grey], ["rank"]),
     ):
         one_sentence(f"apply {words}", run("apply", *words, "-o", folder / "nothing.npy", slow), said)
     one_sentence("apply nothing", run("apply"), ["which filter"], 2)

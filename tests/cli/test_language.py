@@ -46,6 +46,20 @@ def check_foreign(folder):
         lines = first_lines(said)
         good = code == 1 and len(lines) == 2 and error in lines[0] and advice in lines[1]
         tool.check(f"foreign {text!r}", good, said)
+    calls = {
+        "clip(photo, 0, 1)": "clamp(x, lo, hi)", "where(photo > 1, photo, 0)": "? a : b", "median(photo)": "median(i ",
+        "any(photo > 1)": "count(a) > 0", "blur(photo)": "gaussian(X, 2)", "conv2(photo, photo)": "convolve(X, m)",
+        "zeros(3, 3)": "vector#2", "imread(photo)": "command line", "max(photo)": "maximum(a)",
+    }
+    for call, advice in calls.items():
+        (folder / "call.tess").write_text(HEAD + f"return {call};")
+        code, _, said = tool.run("check", folder / "call.tess")
+        lines = first_lines(said)
+        tool.check(f"foreign {call}", code == 1 and len(lines) == 2 and advice in lines[1], said)
+    (folder / "size.tess").write_text("vector#3 float scan;\ny = index(0);\nreturn scan, y;")
+    code, _, said = tool.run("check", folder / "size.tess")
+    declared = "vector#3 float name[size(scan, 0), size(scan, 1), size(scan, 2)] = ..;"
+    tool.check("the size to declare", declared in said, said)
     names = "print = photo; and = print + 1; def = and; if = def@[0, 1]; not = if > 2;\nreturn not;"
     (folder / "names.tess").write_text(HEAD + names)
     code, _, said = tool.run("check", folder / "names.tess")
