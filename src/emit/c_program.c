@@ -3,6 +3,7 @@
 #include "emit/c_file.h"
 #include "loop/loop_passes.h"
 #include "loop/loop_repeat.h"
+#include "loop/pass.h"
 
 /* What the groups of a program need together, and how they are called. */
 typedef struct Groups {
@@ -37,17 +38,12 @@ static const char *call_of(CWriter *w, const char *name, const CParameters *list
 /* The variable that decides whether the stores of a block bypass the caches, or none. */
 static LVarId stream_condition(const CWriter *w, const LBlock *block)
 {
-    LVarId found = { 0 };
-    for (uint32_t i = 0; i < block->n && !found.v; i++) {
-        const LStmt *s = block->at[i];
-        const LExpr *condition = tessi_lexpr(w->p, s->kind == LSTMT_STORE ? s->b : (LExprId){ 0 });
-        if (s->kind == LSTMT_STORE && s->b.v && condition->kind == LEXPR_VAR)
+    PASS_FOREACH (s, block) {
+        const LExpr *condition = tessi_lexpr(w->p, s->b);
+        if (s->kind == LSTMT_STORE && condition->kind == LEXPR_VAR)
             return condition->var;
-        found = stream_condition(w, &s->body);
-        if (!found.v)
-            found = stream_condition(w, &s->orelse);
     }
-    return found;
+    return (LVarId){ 0 };
 }
 
 /* A group that differs from function `first` in its images alone calls that with its own. */

@@ -6,7 +6,7 @@
 #ifndef TESSERA_LOOP_CHANNELS_H
 #define TESSERA_LOOP_CHANNELS_H
 
-#include "loop/loop_private.h"
+#include "loop/pass.h"
 
 enum { CHANNELS_MOST = 8 };
 

@@ -17,7 +17,7 @@ typedef struct Rewriter {
 
 static LExprId times(Rewriter *r, LExprId a, uint32_t n)
 {
-    return tessi_lexpr_op(r->p, OP_MUL, a, tessi_lexpr_index(r->p, n), (LExprId){ 0 });
+    return tessi_pass_op(r->p, OP_MUL, a, tessi_lexpr_index(r->p, n));
 }
 
 /* ---- Buffers ----------------------------------------------------------------------------------------------------- */
@@ -72,7 +72,7 @@ static ChannelGroup *group_of(const Rewriter *r, LBufferId b)
 
 /* ---- Values ------------------------------------------------------------------------------------------------------ */
 
-static LExprId value(Rewriter *r, LExprId id);
+static LExprId value(void *user, LExprId id);
 
 /* The element at which a pixel begins, of an index that grows by one from pixel to pixel. */
 static LExprId element(Rewriter *r, LExprId id)
@@ -82,7 +82,7 @@ static LExprId element(Rewriter *r, LExprId id)
         return times(r, id, r->loop->n);
     if (e.kind == LEXPR_VAR)
         return e.var.v == r->loop->stmt->var.v ? r->x : id;
-    return tessi_lexpr_op(r->p, e.op, element(r, e.arg[0]), element(r, e.arg[1]), (LExprId){ 0 });
+    return tessi_pass_op(r->p, e.op, element(r, e.arg[0]), element(r, e.arg[1]));
 }
 
 /* Where in the buffer that takes its place, *b, an element stands. */
@@ -98,30 +98,24 @@ static void place(Rewriter *r, LBufferId *b, const LExprId *from, uint8_t n, LEx
         uint32_t k = 0;
         while (group->of[k].v != b->v)
             k++;
-        to[n - 1] = tessi_lexpr_op(r->p, OP_ADD, times(r, to[n - 1], group->n),
-                                   tessi_lexpr_index(r->p, k), (LExprId){ 0 });
+        to[n - 1] = tessi_pass_plus(r->p, times(r, to[n - 1], group->n), k);
         *b = group->all;
     }
 }
 
-static LExprId value(Rewriter *r, LExprId id)
+static LExprId value(void *user, LExprId id)
 {
+    Rewriter *r = user;
     if (!id.v || r->done_stamp[id.v] == r->stamp)
         return id.v ? r->done[id.v] : id;
     const LExpr e = *tessi_lexpr(r->p, id);
-    LExprId result = id, arg[LOOP_MAX_DIMS] = { { 0 } };
+    LExprId result, index[LOOP_MAX_DIMS];
     if (e.kind == LEXPR_LOAD) {
         LBufferId b = e.buffer;
-        place(r, &b, e.arg, e.n_args, arg);
-        result = tessi_lexpr_load(r->p, b, arg, e.n_args);
+        place(r, &b, e.arg, e.n_args, index);
+        result = tessi_lexpr_load(r->p, b, index, e.n_args);
     } else {
-        bool same = true;
-        for (int i = 0; i < e.n_args; i++) {
-            arg[i] = value(r, e.arg[i]);
-            same = same && arg[i].v == e.arg[i].v;
-        }
-        if (!same)
-            result = tessi_lexpr_with_args(r->p, &e, arg);
+        result = tessi_pass_changed(r->p, id, value, r);
     }
     r->done[id.v] = result;
     r->done_stamp[id.v] = r->stamp;

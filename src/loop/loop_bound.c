@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "loop/loop_private.h"
+#include "loop/pass.h"
 
 typedef LoopBound Bound;
 typedef struct Reach {
@@ -242,8 +242,7 @@ static void define_loop(Bounds *b, const LStmt *s, const Reach *from, const Reac
 
 static void block_bounds(Bounds *b, const LBlock *block)
 {
-    for (uint32_t i = 0; i < block->n; i++) {
-        const LStmt *s = block->at[i];
+    PASS_FOREACH (s, block) {
         const Reach x = reach_now(b, s->a), y = reach_now(b, s->b);
         for (int k = 0; k < s->n_index; k++)
             reach_now(b, s->index[k]);
@@ -254,8 +253,6 @@ static void block_bounds(Bounds *b, const LBlock *block)
             define(b, s->var, &x);
         else if ((s->kind == LSTMT_VAR || s->kind == LSTMT_SET) && is_index)
             noted(b, constant(b, INFINITY), constant(b, 0)); /* it may grow with each iteration */
-        block_bounds(b, &s->body);
-        block_bounds(b, &s->orelse);
     }
 }
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "loop/loop_passes.h"
-#include "loop/loop_private.h"
+#include "loop/pass.h"
 
 /* Rows of a buffer that lie a constant apart. */
 typedef struct Strand {
@@ -47,12 +47,7 @@ static bool strand_of(const LoopProgram *p, const LExpr *load, Strand *strand, i
     const int row = load->n_args - 2;
     for (int d = 0; d <= row; d++)
         strand->index[d] = load->arg[d];
-    *constant = 0;
-    const LExpr *e = tessi_lexpr(p, load->arg[row]);
-    if (e->kind == LEXPR_OP && e->op == OP_ADD && tessi_lexpr(p, e->arg[1])->kind == LEXPR_CONST) {
-        strand->index[row] = e->arg[0];
-        *constant = tessi_lexpr(p, e->arg[1])->value.i;
-    }
+    strand->index[row] = tessi_pass_without_constant(p, load->arg[row], constant);
     return true;
 }
 
@@ -139,11 +134,9 @@ static LExprId part(Interleaver *v, LExprId id, int64_t rank)
     if (!computes || own == NO_ROW || own == rank || tessi_lexpr(v->p, value)->kind == LEXPR_VAR)
         return value;
     LBlock block = { 0 };
-    LStmt *let = tessi_lstmt(v->p, &block, LSTMT_LET);
-    let->var = tessi_loop_var(v->p, v->name, tessi_lexpr(v->p, value)->type, false);
-    let->a = value;
-    put(v, let, own);
-    return v->changed[id.v] = tessi_lexpr_var(v->p, let->var);
+    v->changed[id.v] = tessi_pass_let(v->p, &block, v->name, value);
+    put(v, block.at[0], own);
+    return v->changed[id.v];
 }
 
 /* The expression with its parts by name. */

@@ -2,6 +2,7 @@
  * allocator does for straight-line code. */
 #include "loop/loop_layout.h"
 #include "loop/loop_lanes.h"
+#include "loop/pass.h"
 
 /* ---- Lives ----------------------------------------------------------------------------------- */
 
@@ -34,8 +35,7 @@ static void find_in_expr(LifeFinder *f, LExprId id)
 
 static void find_in_block(LifeFinder *f, const LBlock *block)
 {
-    for (uint32_t i = 0; i < block->n; i++) {
-        const LStmt *s = block->at[i];
+    PASS_FOREACH (s, block) {
         find_in_expr(f, s->a);
         find_in_expr(f, s->b);
         for (int k = 0; k < s->n_index; k++)
@@ -44,8 +44,6 @@ static void find_in_block(LifeFinder *f, const LBlock *block)
             touch(f, s->buffer);
         if (s->other.v)
             touch(f, s->other);
-        find_in_block(f, &s->body);
-        find_in_block(f, &s->orelse);
     }
 }
 
@@ -198,12 +196,9 @@ static int64_t local_bytes(const LoopProgram *p, LBufferId id)
 static int64_t stack_of(const LoopProgram *p, const LBlock *block)
 {
     int64_t bytes = 0;
-    for (uint32_t i = 0; i < block->n; i++) {
-        const LStmt *s = block->at[i];
+    PASS_FOREACH (s, block)
         if (s->kind == LSTMT_LOCAL)
             bytes += local_bytes(p, s->buffer);
-        bytes += stack_of(p, &s->body) + stack_of(p, &s->orelse);
-    }
     return bytes;
 }
 

@@ -1,6 +1,7 @@
 /* What a function really needs: effects mark the variables and buffers their expressions use, those mark what
  * defines them, until nothing changes. Used to drop dead code and to pass only what is used. */
 #include "loop/loop_passes.h"
+#include "loop/pass.h"
 
 typedef struct Marker {
     const LoopProgram *p;
@@ -148,21 +149,12 @@ static void note_moved(const LoopProgram *p, LBufferId id, bool *moved)
         moved[p->inputs.n + b->image] = true;
 }
 
-static void note_moves(const LoopProgram *p, const LBlock *block, bool *moved)
-{
-    for (uint32_t i = 0; i < block->n; i++) {
-        const LStmt *s = block->at[i];
-        if (s->kind == LSTMT_MOVE) {
-            note_moved(p, s->buffer, moved);
-            note_moved(p, s->other, moved);
-        }
-        note_moves(p, &s->body, moved);
-        note_moves(p, &s->orelse, moved);
-    }
-}
-
 void tessi_loop_moved(const LoopProgram *p, bool *moved)
 {
     VEC_FOREACH (const LFunction, f, &p->functions)
-        note_moves(p, &f->body, moved);
+        PASS_FOREACH (s, &f->body)
+            if (s->kind == LSTMT_MOVE) {
+                note_moved(p, s->buffer, moved);
+                note_moved(p, s->other, moved);
+            }
 }

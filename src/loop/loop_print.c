@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "loop/loop_passes.h"
-#include "loop/loop_private.h"
+#include "loop/pass.h"
 
 int tessi_loop_precedence(Op op)
 {
@@ -99,13 +99,10 @@ static uint32_t own(Printer *pr, const char *name)
 
 static void own_vars(Printer *pr, const LBlock *block)
 {
-    for (uint32_t i = 0; i < block->n; i++) {
-        const LStmt *s = block->at[i];
+    PASS_FOREACH (s, block) {
         bool declares = s->kind == LSTMT_FOR || s->kind == LSTMT_LET || s->kind == LSTMT_VAR;
         if (declares && !pr->var_name[s->var.v])
             pr->var_name[s->var.v] = own(pr, pr->p->vars.at[s->var.v].name);
-        own_vars(pr, &s->body);
-        own_vars(pr, &s->orelse);
     }
 }
 

@@ -4,6 +4,7 @@
 #include "loop/loop_passes.h"
 #include "loop/loop_private.h"
 #include "loop/loop_same_private.h"
+#include "loop/pass.h"
 
 /* Distinct expressions of a statement that is worth a function of its own: those of a loop nest that copies an edge. */
 enum { LEAST_EXPRS = 20 };
@@ -19,12 +20,9 @@ typedef struct Candidate {
 
 static bool has_parallel(const LBlock *block)
 {
-    for (uint32_t i = 0; i < block->n; i++) {
-        const LStmt *s = block->at[i];
-        if ((s->kind == LSTMT_FOR && s->flags & LFOR_PARALLEL) || has_parallel(&s->body)
-            || has_parallel(&s->orelse))
+    PASS_FOREACH (s, block)
+        if (s->kind == LSTMT_FOR && s->flags & LFOR_PARALLEL)
             return true;
-    }
     return false;
 }
 
@@ -199,12 +197,8 @@ static bool note_member(void *user, const Candidate *c)
 static LExprId name_of(Share *s, LExprId id)
 {
     if (s->named_stamp[id.v] != s->stamp) {
-        const LVarId var = tessi_loop_var(s->p, "t", tessi_lexpr(s->p, id)->type, false);
-        LStmt *let = tessi_lstmt(s->p, s->lets, LSTMT_LET);
-        let->var = var;
-        let->a = id;
         s->named_stamp[id.v] = s->stamp;
-        s->named[id.v] = tessi_lexpr_var(s->p, var);
+        s->named[id.v] = tessi_pass_let(s->p, s->lets, "t", id);
     }
     return s->named[id.v];
 }

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "loop/loop_passes.h"
-#include "loop/loop_private.h"
+#include "loop/pass.h"
 
 typedef struct Simplifier {
     LoopProgram *p;
@@ -15,42 +15,24 @@ typedef struct Simplifier {
     /* Of a substitution: what has become of an expression, where the stamp is that of the substitution in hand. */
     LExprId *done;
     uint32_t *done_stamp, stamp, n_done;
+    LVarId var; /* that is a value now */
+    LExprId value;
     bool changed;
 } Simplifier;
 
 /* ---- Substitution ---------------------------------------------------------------------------- */
 
-static LExprId substitute(Simplifier *s, LVarId var, LExprId value, LExprId id)
+static LExprId substitute(void *user, LExprId id)
 {
+    Simplifier *s = user;
     if (!id.v || s->done_stamp[id.v] == s->stamp)
         return id.v ? s->done[id.v] : id;
-    const LExpr e = *tessi_lexpr(s->p, id);
-    LExprId result = id, arg[LOOP_MAX_DIMS] = { { 0 } };
-    if (e.kind == LEXPR_VAR && e.var.v == var.v)
-        result = value;
-    bool same = true;
-    for (int i = 0; i < e.n_args; i++) {
-        arg[i] = substitute(s, var, value, e.arg[i]);
-        same = same && arg[i].v == e.arg[i].v;
-    }
-    if (!same)
-        result = tessi_lexpr_with_args(s->p, &e, arg);
+    const LExpr *e = tessi_lexpr(s->p, id);
+    const bool is_var = e->kind == LEXPR_VAR && e->var.v == s->var.v;
+    const LExprId result = is_var ? s->value : tessi_pass_changed(s->p, id, substitute, s);
     s->done[id.v] = result;
     s->done_stamp[id.v] = s->stamp;
     return result;
-}
-
-static void substitute_block(Simplifier *s, LVarId var, LExprId value, LBlock *block)
-{
-    for (uint32_t i = 0; i < block->n; i++) {
-        LStmt *stmt = block->at[i];
-        stmt->a = substitute(s, var, value, stmt->a);
-        stmt->b = substitute(s, var, value, stmt->b);
-        for (int k = 0; k < stmt->n_index; k++)
-            stmt->index[k] = substitute(s, var, value, stmt->index[k]);
-        substitute_block(s, var, value, &stmt->body);
-        substitute_block(s, var, value, &stmt->orelse);
-    }
 }
 
 /* `var` is `value`, a constant, everywhere in the block. The expressions that the block holds exist already, so the
@@ -64,7 +46,14 @@ static void replace_var(Simplifier *s, LBlock *block, LVarId var, LExprId value)
         s->stamp = 0;
     }
     s->stamp++;
-    substitute_block(s, var, value, block);
+    s->var = var;
+    s->value = value;
+    PASS_FOREACH (stmt, block) {
+        stmt->a = substitute(s, stmt->a);
+        stmt->b = substitute(s, stmt->b);
+        for (int k = 0; k < stmt->n_index; k++)
+            stmt->index[k] = substitute(s, stmt->index[k]);
+    }
 }
 
 /* ---- Blocks in place of statements ----------------------------------------------------------- */
@@ -77,14 +66,11 @@ static void count(Simplifier *s, uint32_t *number)
 
 static void count_definitions(Simplifier *s, const LBlock *block)
 {
-    for (uint32_t i = 0; i < block->n; i++) {
-        const LStmt *stmt = block->at[i];
+    PASS_FOREACH (stmt, block) {
         if (stmt->kind == LSTMT_FOR || stmt->kind == LSTMT_LET || stmt->kind == LSTMT_VAR)
             count(s, &s->definitions[stmt->var.v]);
         if (stmt->kind == LSTMT_LOCAL)
             count(s, &s->locals[stmt->buffer.v]);
-        count_definitions(s, &stmt->body);
-        count_definitions(s, &stmt->orelse);
     }
 }
 

@@ -96,16 +96,11 @@ static void drop_value(Channels *c, LExprId id)
 /* Images in between that these statements touch stay as they are. */
 static void drop_all(Channels *c, const LBlock *block)
 {
-    for (uint32_t i = 0; i < block->n; i++) {
-        const LStmt *s = block->at[i];
+    PASS_FOREACH (s, block) {
         drop_value(c, s->a);
         drop_value(c, s->b);
-        if (s->buffer.v)
-            drop(c, s->buffer);
-        if (s->other.v)
-            drop(c, s->other);
-        drop_all(c, &s->body);
-        drop_all(c, &s->orelse);
+        drop(c, s->buffer);
+        drop(c, s->other);
     }
 }
 
@@ -124,11 +119,9 @@ static bool uses_dropped_value(Channels *c, LExprId id)
 
 static bool uses_dropped(Channels *c, const LBlock *block)
 {
-    for (uint32_t i = 0; i < block->n; i++) {
-        const LStmt *s = block->at[i];
+    PASS_FOREACH (s, block) {
         const uint32_t group = s->buffer.v ? c->group[s->buffer.v] : 0;
-        if ((group && c->groups.at[group - 1].dropped) || uses_dropped_value(c, s->a)
-            || uses_dropped(c, &s->body) || uses_dropped(c, &s->orelse))
+        if ((group && c->groups.at[group - 1].dropped) || uses_dropped_value(c, s->a))
             return true;
     }
     return false;

@@ -34,16 +34,13 @@ static void note_loads(Late *l, LExprId id)
 
 static void note(Late *l, const LBlock *block)
 {
-    for (uint32_t i = 0; i < block->n; i++) {
-        const LStmt *s = block->at[i];
+    PASS_FOREACH (s, block) {
         note_loads(l, s->a);
         note_loads(l, s->b);
         for (int d = 0; d < s->n_index; d++)
             note_loads(l, s->index[d]);
         if (s->kind == LSTMT_STORE)
             touch(l, l->stored, s->buffer);
-        note(l, &s->body);
-        note(l, &s->orelse);
     }
 }
 
@@ -104,12 +101,7 @@ static void put_off(Late *l, LBlock *block)
             VEC_PUSH(l->p->arena, &out, s);
             continue;
         }
-        const LExpr e = *tessi_lexpr(l->p, s->a);
-        LStmt *let = tessi_lstmt(l->p, &out, LSTMT_LET);
-        let->var = tessi_loop_var(l->p, l->p->buffers.at[s->buffer.v].name, e.type, false);
-        l->p->vars.at[let->var.v].lanes = e.lanes;
-        let->a = s->a;
-        s->a = tessi_lexpr_var(l->p, let->var);
+        s->a = tessi_pass_let(l->p, &out, l->p->buffers.at[s->buffer.v].name, s->a);
         VEC_PUSH(l->p->arena, &late, s);
     }
     for (uint32_t i = 0; i < late.n; i++)

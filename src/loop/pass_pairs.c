@@ -160,7 +160,7 @@ static void store(Vectors *v, const LStmt *s, LBlock *out)
     LExprId half[2];
     for (uint32_t c = 0; c < 2; c++) {
         tessi_vector_use_copy(v, c);
-        half[c] = tessi_lexpr_var(v->p, tessi_vector_let(v, out, names[c], value(v, s->a))->var);
+        half[c] = tessi_pass_let(v->p, out, names[c], value(v, s->a));
     }
     tessi_vector_use_copy(v, 0);
     LStmt *t = tessi_lstmt(v->p, out, LSTMT_STORE);

@@ -39,15 +39,8 @@ typedef struct Place {
 
 static Place place_of(const Rows *r, const LExpr *load)
 {
-    Place place = { load->arg[load->n_args - 1], 0 };
-    const LExpr *e = tessi_lexpr(r->p, place.base);
-    if (e->kind == LEXPR_OP && e->op == OP_ADD) {
-        const LExpr *c = tessi_lexpr(r->p, e->arg[1]);
-        if (c->kind == LEXPR_CONST) {
-            place.base = e->arg[0];
-            place.offset = c->value.i;
-        }
-    }
+    Place place;
+    place.base = tessi_pass_without_constant(r->p, load->arg[load->n_args - 1], &place.offset);
     return place;
 }
 
@@ -136,27 +129,13 @@ static void find_in_expr(Rows *r, LExprId id)
 
 static void find_changes(Rows *r, const LBlock *block)
 {
-    for (uint32_t i = 0; i < block->n; i++) {
-        const LStmt *s = block->at[i];
+    PASS_FOREACH (s, block) {
         if (s->kind == LSTMT_SET)
             r->set[s->var.v] = r->loop;
         if (s->buffer.v && s->kind != LSTMT_PREFETCH && s->kind != LSTMT_LOCAL) {
             r->stored[s->buffer.v] = r->loop;
             r->stores_image = r->stores_image || r->p->buffers.at[s->buffer.v].kind != LBUF_LOCAL;
         }
-        find_changes(r, &s->body);
-        find_changes(r, &s->orelse);
-    }
-}
-
-static void find_in_block(Rows *r, const LBlock *block)
-{
-    for (uint32_t i = 0; i < block->n; i++) {
-        const LStmt *s = block->at[i];
-        find_in_expr(r, s->a);
-        find_in_expr(r, s->b);
-        find_in_block(r, &s->body);
-        find_in_block(r, &s->orelse);
     }
 }
 
@@ -169,7 +148,10 @@ static bool find_rows(Rows *r, const LStmt *loop)
     r->rows.n = r->named.n = r->n_loads = r->n_operations = 0;
     r->pairs = r->stores_image = false;
     find_changes(r, &loop->body);
-    find_in_block(r, &loop->body);
+    PASS_FOREACH (s, &loop->body) {
+        find_in_expr(r, s->a);
+        find_in_expr(r, s->b);
+    }
     if (!r->pairs && r->n_operations >= HIDES_A_LOAD * r->n_loads && !r->stores_image)
         return false; /* what lies in two lines is there in time */
     VEC_FOREACH (const Row, row, &r->rows)
@@ -189,13 +171,10 @@ static LExprId name_of(Rows *r, Row *row, LBlock *out)
     for (int d = 0; d < b.n_dims; d++)
         index[d] = row->load.arg[d];
     index[b.n_dims - 1] = row->base;
-    LStmt *let = tessi_lstmt(r->p, out, LSTMT_LET);
-    let->var =
-        tessi_loop_var(r->p, tessi_sprintf(r->p->arena, "%s_row", b.name), row->load.type, false);
-    r->p->vars.at[let->var.v].lanes = row->load.lanes;
-    r->p->vars.at[let->var.v].is_row = true;
-    let->a = tessi_lexpr_load_lanes(r->p, row->load.lanes, LLOAD_ROW, row->load.buffer, index);
-    row->name = tessi_lexpr_var(r->p, let->var);
+    const LExprId load =
+        tessi_lexpr_load_lanes(r->p, row->load.lanes, LLOAD_ROW, row->load.buffer, index);
+    row->name = tessi_pass_let(r->p, out, tessi_sprintf(r->p->arena, "%s_row", b.name), load);
+    r->p->vars.at[tessi_lexpr(r->p, row->name)->var.v].is_row = true;
     VEC_PUSH(r->scratch, &r->named, (uint32_t)(row - r->rows.at));
     return row->name;
 }

@@ -198,12 +198,12 @@ static bool find_slide(Vectors *v, const LStmt *loop, Slide *s)
 
 static LExprId op(const Slide *s, Op what, LExprId a, LExprId b)
 {
-    return tessi_vector_index_op(s->v, what, a, b);
+    return tessi_pass_op(s->v->p, what, a, b);
 }
 
 static LExprId plus(const Slide *s, LExprId a, int64_t n)
 {
-    return op(s, OP_ADD, a, tessi_lexpr_index(s->v->p, n));
+    return tessi_pass_plus(s->v->p, a, n);
 }
 
 /* n vectors in lanes. */
@@ -214,7 +214,7 @@ static LExprId width_of(const Slide *s, LExprId n)
 
 static LExprId let(const Slide *s, LBlock *out, const char *name, LExprId value)
 {
-    return tessi_lexpr_var(s->v->p, tessi_vector_let(s->v, out, name, value)->var);
+    return tessi_pass_let(s->v->p, out, name, value);
 }
 
 /* The point of the window's loop and the step that values are now of. */
@@ -251,8 +251,8 @@ static void store_sum(const Slide *s, LBlock *out, const Moving *m, LExprId part
 static LStmt *for_parts(const Slide *s, LBlock *out, LExprId end, LExprId *part)
 {
     *part = tessi_vector_new_var(s->v, "part");
-    LStmt *loop = tessi_vector_for(s->v, out, tessi_lexpr(s->v->p, *part)->var,
-                                   tessi_lexpr_index(s->v->p, 0), end);
+    LStmt *loop = tessi_pass_for(s->v->p, out, tessi_lexpr(s->v->p, *part)->var,
+                                 tessi_lexpr_index(s->v->p, 0), end);
     loop->flags = LFOR_UNROLL;
     return loop;
 }
@@ -419,15 +419,15 @@ static void run(Slide *s, LBlock *out)
     const LExprId width = tessi_lexpr_lanes(p, s->v->lane_bytes);
     declare_sums(s, out);
     const LExprId at = tessi_vector_new_var(s->v, "at"), k = tessi_vector_new_var(s->v, "k");
-    LStmt *along = tessi_vector_for(s->v, out, tessi_lexpr(p, at)->var, s->from,
-                                    op(s, OP_ADD, s->to, width_of(s, plus(s, s->parts, -1))));
+    LStmt *along = tessi_pass_for(s->v->p, out, tessi_lexpr(p, at)->var, s->from,
+                                  op(s, OP_ADD, s->to, width_of(s, plus(s, s->parts, -1))));
     along->lanes = s->v->lane_bytes;
     const LExprId ends = op(s, OP_ADD, s->to, width_of(s, plus(s, s->parts, -2)));
     const LExprId steps = let(s, &along->body, "steps",
                               tessi_lexpr_op(p, OP_SELECT, op(s, OP_LT, at, ends), width, s->last));
     prefetch(s, at, &along->body);
-    LStmt *window = tessi_vector_for(s->v, &along->body, tessi_lexpr(p, k)->var,
-                                     tessi_lexpr_index(p, 0), steps);
+    LStmt *window = tessi_pass_for(s->v->p, &along->body, tessi_lexpr(p, k)->var,
+                                   tessi_lexpr_index(p, 0), steps);
     step(s, at, k, &window->body);
     advance(s, at, &along->body);
 }
@@ -448,7 +448,7 @@ static void fill(Vectors *v, const LStmt *loop, uint32_t n, LExprId begin, LExpr
     const LExprId whole = let(&s, out, "whole", op(&s, OP_ADD, begin, width_of(&s, count)));
     const LExprId turn = tessi_vector_new_var(v, "turn");
     const LExprId more = op(&s, OP_MIN, op(&s, OP_SUB, end, whole), tessi_lexpr_index(p, 1));
-    LStmt *turns = tessi_vector_for(v, out, tessi_lexpr(p, turn)->var, zero, plus(&s, more, 1));
+    LStmt *turns = tessi_pass_for(v->p, out, tessi_lexpr(p, turn)->var, zero, plus(&s, more, 1));
     const LExprId first = op(&s, OP_EQ, turn, zero);
     s.from = let(&s, &turns->body, "from",
                  tessi_lexpr_op(p, OP_SELECT, first, begin, op(&s, OP_SUB, end, width)));

@@ -11,7 +11,7 @@
  * and blocks that are not whole, at the ends, are computed as before. The rows of a block are in no order with those
  * of others, so the loop over y must be parallel, or its body a single loop that reads nothing it stores. */
 #include "loop/loop_passes.h"
-#include "loop/loop_private.h"
+#include "loop/pass.h"
 
 enum { MOST_COPIES = 4, LINE_BYTES = 64, MOST_EDGE = 64 };
 
@@ -50,7 +50,7 @@ static const LExprId none = { 0 };
 
 static LExprId op(const Pass *s, Op o, LExprId a, LExprId b)
 {
-    return tessi_lexpr_op(s->p, o, a, b, none);
+    return tessi_pass_op(s->p, o, a, b);
 }
 
 static LExprId number(const Pass *s, int64_t i)
@@ -60,7 +60,7 @@ static LExprId number(const Pass *s, int64_t i)
 
 static LExprId plus(const Pass *s, LExprId a, int64_t i)
 {
-    return op(s, OP_ADD, a, number(s, i));
+    return tessi_pass_plus(s->p, a, i);
 }
 
 /* ---- Indices ----------------------------------------------------------------------------------------------------- */
@@ -158,17 +158,6 @@ static LExprId at(const Pass *s, LExprId id, LExprId x, LExprId y)
     return tessi_lexpr_with_args(s->p, &e, arg);
 }
 
-/* Splits off the constant of an index. */
-static LExprId without_constant(const Pass *s, LExprId id, int64_t *constant)
-{
-    const LExpr *e = tessi_lexpr(s->p, id);
-    *constant = 0;
-    if (e->kind != LEXPR_OP || e->op != OP_ADD || tessi_lexpr(s->p, e->arg[1])->kind != LEXPR_CONST)
-        return id;
-    *constant = tessi_lexpr(s->p, e->arg[1])->value.i;
-    return e->arg[0];
-}
-
 /* ---- Loads ------------------------------------------------------------------------------------------------------- */
 
 /* Whether a load reads columns, and what its block begins with; the constants of its two dimensions. */
@@ -198,7 +187,7 @@ static bool is_turned(Pass *s, const LExpr *load, Turned *t, int64_t constant[2]
             t->column = (uint8_t)d;
         }
         if (x || d == last)
-            t->first[d] = without_constant(s, t->first[d], &constant[d == last]);
+            t->first[d] = tessi_pass_without_constant(s->p, t->first[d], &constant[d == last]);
     }
     return crossed;
 }
@@ -269,19 +258,12 @@ static LExprId from_turned(Pass *s, const LExpr *load)
 
 /* ---- Statements -------------------------------------------------------------------------------------------------- */
 
-static LExprId replaced(Pass *s, LExprId id)
+static LExprId replaced(void *user, LExprId id)
 {
+    Pass *s = user;
     const LExpr e = *tessi_lexpr(s->p, id);
-    LExprId arg[LOOP_MAX_DIMS] = { { 0 } };
     const LExprId turned = e.kind == LEXPR_LOAD ? from_turned(s, &e) : none;
-    if (!id.v || turned.v)
-        return turned;
-    bool same = true;
-    for (int i = 0; i < e.n_args; i++) {
-        arg[i] = replaced(s, e.arg[i]);
-        same = same && arg[i].v == e.arg[i].v;
-    }
-    return same ? id : tessi_lexpr_with_args(s->p, &e, arg);
+    return turned.v ? turned : tessi_pass_changed(s->p, id, replaced, s);
 }
 
 static LStmt *copy_of(Pass *s, const LStmt *from, LBlock *to)
@@ -294,11 +276,10 @@ static LStmt *copy_of(Pass *s, const LStmt *from, LBlock *to)
 /* The loop over x from `a` to `b`; with loads of what was turned over, or as it was. */
 static LStmt *points_of(Pass *s, LExprId a, LExprId b, bool turned, LBlock *to)
 {
-    LStmt *loop = copy_of(s, s->points, to);
+    LStmt *loop = tessi_pass_like(s->p, to, s->points);
     loop->a = a;
     loop->b = b;
     loop->least = 0;
-    loop->body = (LBlock){ 0 };
     for (uint32_t i = 0; i < s->points->body.n; i++) {
         LStmt *t = copy_of(s, s->points->body.at[i], &loop->body);
         if (turned)
@@ -310,13 +291,12 @@ static LStmt *points_of(Pass *s, LExprId a, LExprId b, bool turned, LBlock *to)
 /* A loop over the rows of the block, with the names that its statement number n may use. */
 static LStmt *rows_of(Pass *s, LExprId end, uint32_t n, LBlock *to)
 {
-    LStmt *rows = copy_of(s, s->rows, to);
+    LStmt *rows = tessi_pass_like(s->p, to, s->rows);
     rows->flags = 0;
     rows->step = 1;
     rows->least = 0;
     rows->a = s->y;
     rows->b = end;
-    rows->body = (LBlock){ 0 };
     for (uint32_t i = 0; i < n; i++)
         if (s->rows->body.at[i]->kind == LSTMT_LET)
             copy_of(s, s->rows->body.at[i], &rows->body);
@@ -326,12 +306,10 @@ static LStmt *rows_of(Pass *s, LExprId end, uint32_t n, LBlock *to)
 static LStmt *for_each(Pass *s, const char *name, LExprId n, uint8_t flags, LBlock *to,
                        LExprId *var)
 {
-    LStmt *f = tessi_lstmt(s->p, to, LSTMT_FOR);
-    f->var = tessi_loop_var(s->p, name, TYPE_INDEX, false);
+    const LVarId v = tessi_loop_var(s->p, name, TYPE_INDEX, false);
+    LStmt *f = tessi_pass_for(s->p, to, v, number(s, 0), n);
     f->flags = flags;
-    f->a = number(s, 0);
-    f->b = n;
-    *var = tessi_lexpr_var(s->p, f->var);
+    *var = tessi_lexpr_var(s->p, v);
     return f;
 }
 
@@ -393,11 +371,8 @@ static bool is_straight(const LBlock *block)
 
 static void mark(Pass *s, const LBlock *block, bool inside)
 {
-    for (uint32_t i = 0; i < block->n; i++) {
-        s->inside[block->at[i]->var.v] = inside;
-        mark(s, &block->at[i]->body, inside);
-        mark(s, &block->at[i]->orelse, inside);
-    }
+    PASS_FOREACH (t, block)
+        s->inside[t->var.v] = inside;
 }
 
 static bool loads(const LoopProgram *p, LExprId id, LBufferId b)
@@ -411,9 +386,8 @@ static bool loads(const LoopProgram *p, LExprId id, LBufferId b)
 
 static bool block_loads(const LoopProgram *p, const LBlock *block, LBufferId b)
 {
-    for (uint32_t i = 0; i < block->n; i++)
-        if (loads(p, block->at[i]->a, b) || loads(p, block->at[i]->b, b)
-            || block_loads(p, &block->at[i]->body, b) || block_loads(p, &block->at[i]->orelse, b))
+    PASS_FOREACH (t, block)
+        if (loads(p, t->a, b) || loads(p, t->b, b))
             return true;
     return false;
 }
@@ -434,15 +408,13 @@ static bool follows_rows(Pass *s, LExprId id)
 /* Each row stores to places of its own, which none reads: their order is of no account. */
 static bool has_no_order(Pass *s, const LBlock *block)
 {
-    for (uint32_t i = 0; i < block->n; i++) {
-        const LStmt *t = block->at[i];
+    PASS_FOREACH (t, block) {
         bool own = t->kind != LSTMT_STORE;
         for (int d = 0; d < t->n_index && !own; d++)
             own = follows_rows(s, t->index[d]);
         const bool simple = t->kind == LSTMT_FOR || t->kind == LSTMT_IF || t->kind == LSTMT_LET
                             || t->kind == LSTMT_STORE || t->kind == LSTMT_COMMENT;
-        if (!own || !simple || (t->buffer.v && block_loads(s->p, &s->rows->body, t->buffer))
-            || !has_no_order(s, &t->body) || !has_no_order(s, &t->orelse))
+        if (!own || !simple || (t->buffer.v && block_loads(s->p, &s->rows->body, t->buffer)))
             return false;
     }
     return true;
@@ -530,11 +502,10 @@ static bool rewrite(Pass *s, LStmt *rows, LBlock *out)
         n++;
     if (n == rows->body.n || (!(rows->flags & LFOR_PARALLEL) && !has_no_order(s, &rows->body)))
         return false;
-    LStmt *blocks = copy_of(s, rows, out);
+    LStmt *blocks = tessi_pass_like(s->p, out, rows);
     blocks->var = tessi_lexpr(s->p, s->y)->var;
     blocks->step = s->edge;
     blocks->least = 0;
-    blocks->body = (LBlock){ 0 };
     LStmt *end = tessi_lstmt(s->p, &blocks->body, LSTMT_LET);
     end->var = tessi_lexpr(s->p, y_end)->var;
     end->a = op(s, OP_MIN, plus(s, s->y, s->edge), rows->b);
@@ -567,17 +538,6 @@ static void visit(Pass *s, LBlock *in)
     *in = out;
 }
 
-static void find_definitions(Pass *s, const LBlock *in)
-{
-    for (uint32_t i = 0; i < in->n; i++) {
-        const LStmt *t = in->at[i];
-        s->definition[t->var.v] = t;
-        s->definitions[t->var.v]++;
-        find_definitions(s, &t->body);
-        find_definitions(s, &t->orelse);
-    }
-}
-
 void tessi_loop_turn(LoopProgram *p)
 {
     if (!p->vector_bytes)
@@ -588,7 +548,10 @@ void tessi_loop_turn(LoopProgram *p)
     s.definitions = ARENA_NEW_ARRAY(a, uint32_t, p->vars.n);
     s.inside = ARENA_NEW_ARRAY(a, bool, p->vars.n);
     VEC_FOREACH (LFunction, f, &p->functions)
-        find_definitions(&s, &f->body);
+        PASS_FOREACH (t, &f->body) {
+            s.definition[t->var.v] = t;
+            s.definitions[t->var.v]++;
+        }
     VEC_FOREACH (LFunction, f, &p->functions)
         if (!f->is_kernel)
             visit(&s, &f->body);

@@ -7,7 +7,7 @@
 #ifndef TESSERA_LOOP_VECTOR_H
 #define TESSERA_LOOP_VECTOR_H
 
-#include "loop/loop_private.h"
+#include "loop/pass.h"
 
 /* What a value is to the lanes of a loop. */
 typedef enum LShape {
@@ -78,11 +78,7 @@ LExprId tessi_vector_scalar(Vectors *v, LExprId id);
 LExprId tessi_vector_value(Vectors *v, LExprId id);
 /* Appends the statements of a body, on vectors. */
 void tessi_vector_body(Vectors *v, const LBlock *from, LBlock *to);
-/* Statements that the passes append. */
-LStmt *tessi_vector_let(Vectors *v, LBlock *out, const char *name, LExprId value);
-LStmt *tessi_vector_for(Vectors *v, LBlock *out, LVarId var, LExprId from, LExprId to);
 LExprId tessi_vector_new_var(Vectors *v, const char *name);
-LExprId tessi_vector_index_op(Vectors *v, Op op, LExprId a, LExprId b);
 /* n vectors in lanes. */
 LExprId tessi_vector_points(Vectors *v, int64_t n);
 

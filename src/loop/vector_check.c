@@ -295,17 +295,6 @@ static bool check_block(Vectors *v, const LBlock *block)
 
 /* ---- Loops ------------------------------------------------------------------------------------------------------- */
 
-static void find_vars(Vectors *v, const LBlock *block)
-{
-    for (uint32_t i = 0; i < block->n; i++) {
-        const LStmt *s = block->at[i];
-        if (s->var.v)
-            VEC_PUSH(v->scratch, &v->vars, s->var.v);
-        find_vars(v, &s->body);
-        find_vars(v, &s->orelse);
-    }
-}
-
 /* Nothing is known of any loop. */
 static void forget(Vectors *v)
 {
@@ -334,9 +323,8 @@ static bool check_body(Vectors *v, const LStmt *loop, bool near)
 
 static bool has_loop(const LBlock *block)
 {
-    for (uint32_t i = 0; i < block->n; i++)
-        if (block->at[i]->kind == LSTMT_FOR || has_loop(&block->at[i]->body)
-            || has_loop(&block->at[i]->orelse))
+    PASS_FOREACH (s, block)
+        if (s->kind == LSTMT_FOR)
             return true;
     return false;
 }
@@ -346,7 +334,9 @@ static bool qualifies(Vectors *v, const LStmt *loop)
     v->loop = loop;
     v->form = &tessi_vector_plain;
     VEC_PUSH(v->scratch, &v->vars, loop->var.v);
-    find_vars(v, &loop->body);
+    PASS_FOREACH (s, &loop->body)
+        if (s->var.v)
+            VEC_PUSH(v->scratch, &v->vars, s->var.v);
     v->var_shape[loop->var.v] = SHAPE_RAMP;
     do
         v->stamp++;
@@ -400,17 +390,6 @@ static void visit(Vectors *v, LBlock *block, VectorRewrite rewrite, int nesting)
     *block = out;
 }
 
-static void find_definitions(Vectors *v, const LBlock *block)
-{
-    for (uint32_t i = 0; i < block->n; i++) {
-        const LStmt *s = block->at[i];
-        if (s->var.v)
-            v->definition[s->var.v] = s;
-        find_definitions(v, &s->body);
-        find_definitions(v, &s->orelse);
-    }
-}
-
 static void measure(Vectors *v)
 {
     for (uint32_t id = 1; id < v->p->exprs.n; id++) {
@@ -455,7 +434,7 @@ void tessi_vector_visit(LoopProgram *p, VectorRewrite rewrite)
         v.var_as[c] = ARENA_NEW_ARRAY(a, LExprId, p->vars.n);
     measure(&v);
     VEC_FOREACH (LFunction, f, &p->functions)
-        find_definitions(&v, &f->body);
+        tessi_pass_definitions(&f->body, v.definition);
     VEC_FOREACH (LFunction, f, &p->functions)
         if (!f->is_kernel)
             visit(&v, &f->body, rewrite, 1);

@@ -23,7 +23,7 @@ static LExprId bound(Vectors *v, const LStmt *loop, LExprId id, const char *name
         return id;
     const char *var = v->p->vars.at[loop->var.v].name;
     name = tessi_sprintf(v->p->arena, "%s_%s", var ? var : "", name);
-    return tessi_lexpr_var(v->p, tessi_vector_let(v, out, name, id)->var);
+    return tessi_pass_let(v->p, out, name, id);
 }
 
 /* The loop over the points from `begin` to `end`, one after the other. */
@@ -46,21 +46,18 @@ static void vectors(Vectors *v, const LStmt *loop, LBlock *out)
         v->var_as[c][loop->var.v] = x;
         if (v->form != &tessi_vector_plain)
             continue;
-        const LStmt *let =
-            tessi_vector_let(v, out, v->p->vars.at[loop->var.v].name,
-                             tessi_vector_index_op(v, OP_ADD, x, tessi_vector_points(v, c)));
-        v->var_as[c][loop->var.v] = tessi_lexpr_var(v->p, let->var);
+        v->var_as[c][loop->var.v] =
+            tessi_pass_let(v->p, out, v->p->vars.at[loop->var.v].name,
+                           tessi_pass_op(v->p, OP_ADD, x, tessi_vector_points(v, c)));
     }
     tessi_vector_body(v, &loop->body, out);
 }
 
 static bool streams(const LBlock *block)
 {
-    for (uint32_t i = 0; i < block->n; i++) {
-        const LStmt *s = block->at[i];
-        if ((s->kind == LSTMT_STORE && s->b.v) || streams(&s->body) || streams(&s->orelse))
+    PASS_FOREACH (s, block)
+        if (s->kind == LSTMT_STORE && s->b.v)
             return true;
-    }
     return false;
 }
 
@@ -79,17 +76,17 @@ void tessi_vector_steps(Vectors *v, const LStmt *loop, uint32_t n, LExprId begin
 {
     const bool aligned = streams(&loop->body); /* whole vectors of a row go past the caches */
     const LExprId at = tessi_vector_new_var(v, "at");
-    const LExprId last = tessi_vector_index_op(v, OP_SUB, end, tessi_vector_points(v, n));
+    const LExprId last = tessi_pass_op(v->p, OP_SUB, end, tessi_vector_points(v, n));
     LStmt *steps =
-        tessi_vector_for(v, out, tessi_lexpr(v->p, at)->var,
-                         aligned ? tessi_vector_before(v->p, v->lane_bytes, begin) : begin, end);
+        tessi_pass_for(v->p, out, tessi_lexpr(v->p, at)->var,
+                       aligned ? tessi_vector_before(v->p, v->lane_bytes, begin) : begin, end);
     steps->step = n;
     steps->lanes = v->lane_bytes;
     LStmt *x = tessi_lstmt(v->p, &steps->body, LSTMT_LET);
     x->var = loop->var;
-    x->a = tessi_vector_index_op(v, OP_MIN, at, last);
+    x->a = tessi_pass_op(v->p, OP_MIN, at, last);
     if (aligned)
-        x->a = tessi_vector_index_op(v, OP_MAX, x->a, begin);
+        x->a = tessi_pass_op(v->p, OP_MAX, x->a, begin);
     vectors(v, loop, &steps->body);
 }
 
@@ -104,8 +101,8 @@ void tessi_vector_overlapping(Vectors *v, LStmt *loop, uint32_t n, VectorFill fi
         return;
     }
     LStmt *branch = tessi_lstmt(v->p, out, LSTMT_IF);
-    branch->a = tessi_vector_index_op(v, OP_LE, tessi_vector_points(v, n),
-                                      tessi_vector_index_op(v, OP_SUB, end, begin));
+    branch->a = tessi_pass_op(v->p, OP_LE, tessi_vector_points(v, n),
+                              tessi_pass_op(v->p, OP_SUB, end, begin));
     fill(v, loop, n, begin, end, &branch->body);
     points(v, loop, begin, end, &branch->orelse);
 }
@@ -115,15 +112,13 @@ void tessi_vector_with_rest(Vectors *v, LStmt *loop, LBlock *out)
     const LExprId begin = bound(v, loop, loop->a, "begin", out);
     const LExprId end = bound(v, loop, loop->b, "end", out);
     const char *name = v->p->vars.at[loop->var.v].name;
-    const LExprId all = tessi_vector_index_op(
-        v, OP_MAX, tessi_vector_index_op(v, OP_SUB, end, begin), tessi_lexpr_index(v->p, 0));
-    const LExprId left =
-        tessi_vector_index_op(v, OP_FLOORMOD, all, tessi_vector_points(v, v->copies));
-    const LStmt *rest =
-        tessi_vector_let(v, out, tessi_sprintf(v->p->arena, "%s_rest", name ? name : ""),
-                         tessi_vector_index_op(v, OP_SUB, end, left));
-    const LExprId from = tessi_lexpr_var(v->p, rest->var);
-    LStmt *steps = tessi_vector_for(v, out, loop->var, begin, from);
+    const LExprId all = tessi_pass_op(v->p, OP_MAX, tessi_pass_op(v->p, OP_SUB, end, begin),
+                                      tessi_lexpr_index(v->p, 0));
+    const LExprId left = tessi_pass_op(v->p, OP_FLOORMOD, all, tessi_vector_points(v, v->copies));
+    const LExprId from =
+        tessi_pass_let(v->p, out, tessi_sprintf(v->p->arena, "%s_rest", name ? name : ""),
+                       tessi_pass_op(v->p, OP_SUB, end, left));
+    LStmt *steps = tessi_pass_for(v->p, out, loop->var, begin, from);
     steps->step = v->copies;
     steps->lanes = v->lane_bytes;
     vectors(v, loop, &steps->body);

@@ -10,21 +10,18 @@ void tessi_vector_use_copy(Vectors *v, uint32_t copy)
     v->value_now++;
 }
 
+static LExprId scalar_of(void *user, LExprId id)
+{
+    return tessi_vector_scalar(user, id);
+}
+
 LExprId tessi_vector_scalar(Vectors *v, LExprId id)
 {
     if (!id.v || v->scalar_stamp[id.v] == v->value_now)
         return id.v ? v->scalar[id.v] : id;
-    const LExpr e = *tessi_lexpr(v->p, id);
-    LExprId result = id, arg[LOOP_MAX_DIMS] = { { 0 } };
-    if (e.kind == LEXPR_VAR && v->var_as[v->copy][e.var.v].v)
-        result = v->var_as[v->copy][e.var.v];
-    bool same = true;
-    for (int i = 0; i < e.n_args; i++) {
-        arg[i] = tessi_vector_scalar(v, e.arg[i]);
-        same = same && arg[i].v == e.arg[i].v;
-    }
-    if (!same)
-        result = tessi_lexpr_with_args(v->p, &e, arg);
+    const LExpr *e = tessi_lexpr(v->p, id);
+    const LExprId as = e->kind == LEXPR_VAR ? v->var_as[v->copy][e->var.v] : (LExprId){ 0 };
+    const LExprId result = as.v ? as : tessi_pass_changed(v->p, id, scalar_of, v);
     v->scalar[id.v] = result;
     v->scalar_stamp[id.v] = v->value_now;
     return result;
@@ -89,15 +86,6 @@ LExprId tessi_vector_value(Vectors *v, LExprId id)
 
 /* ---- Statements -------------------------------------------------------------------------------------------------- */
 
-/* Appends a statement like s but for its blocks and what it computes. */
-static LStmt *like(Vectors *v, const LStmt *s, LBlock *out)
-{
-    LStmt *t = tessi_lstmt(v->p, out, s->kind);
-    *t = *s;
-    t->body = t->orelse = (LBlock){ 0 };
-    return t;
-}
-
 /* The variable of the copy in hand; that of the first lane keeps its own. */
 static LVarId variable(Vectors *v, const LStmt *s, LShape shape)
 {
@@ -124,7 +112,7 @@ static void define(Vectors *v, const LStmt *s, LBlock *out)
         tessi_vector_use_copy(v, c);
         const LExprId value =
             shape == SHAPE_LANES ? v->form->value(v, s->a) : tessi_vector_scalar(v, s->a);
-        LStmt *t = like(v, s, out);
+        LStmt *t = tessi_pass_like(v->p, out, s);
         t->a = value;
         t->b = tessi_vector_scalar(v, s->b);
         if (shape != SHAPE_UNIFORM)
@@ -136,7 +124,7 @@ static void store(Vectors *v, const LStmt *s, LBlock *out)
 {
     for (uint32_t c = 0; c < v->copies; c++) {
         tessi_vector_use_copy(v, c);
-        LStmt *t = like(v, s, out);
+        LStmt *t = tessi_pass_like(v->p, out, s);
         for (int d = 0; d < s->n_index; d++)
             t->index[d] = tessi_vector_scalar(v, s->index[d]);
         t->a = v->form->value(v, s->a);
@@ -163,7 +151,7 @@ void tessi_vector_body(Vectors *v, const LBlock *from, LBlock *to)
         case LSTMT_STORE: v->form->store(v, s, to); break;
         default: /* a loop, a condition or a comment */
             tessi_vector_use_copy(v, 0);
-            t = like(v, s, to);
+            t = tessi_pass_like(v->p, to, s);
             t->flags &= (uint8_t)~LFOR_SIMD;
             t->a = tessi_vector_scalar(v, s->a);
             t->b = tessi_vector_scalar(v, s->b);
@@ -174,37 +162,13 @@ void tessi_vector_body(Vectors *v, const LBlock *from, LBlock *to)
     }
 }
 
-LStmt *tessi_vector_let(Vectors *v, LBlock *out, const char *name, LExprId value)
-{
-    const LExpr e = *tessi_lexpr(v->p, value);
-    LStmt *s = tessi_lstmt(v->p, out, LSTMT_LET);
-    s->var = tessi_loop_var(v->p, name, e.type, false);
-    v->p->vars.at[s->var.v].lanes = e.lanes;
-    s->a = value;
-    return s;
-}
-
-LStmt *tessi_vector_for(Vectors *v, LBlock *out, LVarId var, LExprId from, LExprId to)
-{
-    LStmt *s = tessi_lstmt(v->p, out, LSTMT_FOR);
-    s->var = var;
-    s->a = from;
-    s->b = to;
-    return s;
-}
-
 LExprId tessi_vector_new_var(Vectors *v, const char *name)
 {
     return tessi_lexpr_var(v->p, tessi_loop_var(v->p, name, TYPE_INDEX, false));
 }
 
-LExprId tessi_vector_index_op(Vectors *v, Op op, LExprId a, LExprId b)
-{
-    return tessi_lexpr_op(v->p, op, a, b, (LExprId){ 0 });
-}
-
 LExprId tessi_vector_points(Vectors *v, int64_t n)
 {
-    return tessi_vector_index_op(v, OP_MUL, tessi_lexpr_lanes(v->p, v->lane_bytes),
-                                 tessi_lexpr_index(v->p, n));
+    return tessi_pass_op(v->p, OP_MUL, tessi_lexpr_lanes(v->p, v->lane_bytes),
+                         tessi_lexpr_index(v->p, n));
 }

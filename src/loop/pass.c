@@ -1,0 +1,102 @@
+/* What passes over loops have in common. */
+#include "loop/pass.h"
+
+/* ---- Values ------------------------------------------------------------------------------------------------------ */
+
+LExprId tessi_pass_op(LoopProgram *p, Op op, LExprId a, LExprId b)
+{
+    return tessi_lexpr_op(p, op, a, b, (LExprId){ 0 });
+}
+
+LExprId tessi_pass_plus(LoopProgram *p, LExprId a, int64_t i)
+{
+    return tessi_pass_op(p, OP_ADD, a, tessi_lexpr_index(p, i));
+}
+
+LExprId tessi_pass_without_constant(const LoopProgram *p, LExprId index, int64_t *constant)
+{
+    const LExpr *e = tessi_lexpr(p, index);
+    *constant = 0;
+    if (e->kind != LEXPR_OP || e->op != OP_ADD || tessi_lexpr(p, e->arg[1])->kind != LEXPR_CONST)
+        return index;
+    *constant = tessi_lexpr(p, e->arg[1])->value.i;
+    return e->arg[0];
+}
+
+LExprId tessi_pass_changed(LoopProgram *p, LExprId id, PassChange *of, void *user)
+{
+    const LExpr e = *tessi_lexpr(p, id);
+    LExprId arg[LOOP_MAX_DIMS] = { { 0 } };
+    bool same = true;
+    for (int i = 0; i < e.n_args; i++) {
+        arg[i] = of(user, e.arg[i]);
+        same = same && arg[i].v == e.arg[i].v;
+    }
+    return same ? id : tessi_lexpr_with_args(p, &e, arg);
+}
+
+/* ---- Statements -------------------------------------------------------------------------------------------------- */
+
+LExprId tessi_pass_let(LoopProgram *p, LBlock *out, const char *name, LExprId value)
+{
+    const LExpr e = *tessi_lexpr(p, value);
+    LStmt *s = tessi_lstmt(p, out, LSTMT_LET);
+    s->var = tessi_loop_var(p, name, e.type, false);
+    p->vars.at[s->var.v].lanes = e.lanes;
+    s->a = value;
+    return tessi_lexpr_var(p, s->var);
+}
+
+LStmt *tessi_pass_for(LoopProgram *p, LBlock *out, LVarId var, LExprId from, LExprId to)
+{
+    LStmt *s = tessi_lstmt(p, out, LSTMT_FOR);
+    s->var = var;
+    s->a = from;
+    s->b = to;
+    return s;
+}
+
+LStmt *tessi_pass_like(LoopProgram *p, LBlock *out, const LStmt *s)
+{
+    LStmt *like = tessi_lstmt(p, out, s->kind);
+    *like = *s;
+    like->body = like->orelse = (LBlock){ 0 };
+    return like;
+}
+
+/* ---- Walks ------------------------------------------------------------------------------------------------------- */
+
+static void enter(PassWalk *w, const LBlock *block)
+{
+    if (!block->n || w->n == PASS_MOST_OPEN)
+        return;
+    w->open[w->n].block = block;
+    w->open[w->n++].next = 0;
+}
+
+PassWalk tessi_pass_walk(const LBlock *block)
+{
+    PassWalk w;
+    w.n = 0;
+    enter(&w, block);
+    return w;
+}
+
+LStmt *tessi_pass_next(PassWalk *w)
+{
+    while (w->n && w->open[w->n - 1].next == w->open[w->n - 1].block->n)
+        w->n--;
+    if (!w->n)
+        return NULL;
+    LStmt *s = w->open[w->n - 1].block->at[w->open[w->n - 1].next++];
+    enter(w, &s->orelse); /* behind the body */
+    enter(w, &s->body);
+    return s;
+}
+
+void tessi_pass_definitions(const LBlock *block, const LStmt **definition)
+{
+    PASS_FOREACH (s, block)
+        if (s->var.v)
+            definition[s->var.v] = s;
+}

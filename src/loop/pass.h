@@ -1,0 +1,42 @@
+/* What passes over loops have in common: short forms of values and statements, and walks. */
+#ifndef TESSERA_LOOP_PASS_H
+#define TESSERA_LOOP_PASS_H
+
+#include "loop/loop_private.h"
+
+/* ---- Values ---- */
+LExprId tessi_pass_op(LoopProgram *p, Op op, LExprId a, LExprId b);
+LExprId tessi_pass_plus(LoopProgram *p, LExprId a, int64_t i);
+/* An index without the constant that stands behind it, which is 0 where there is none. */
+LExprId tessi_pass_without_constant(const LoopProgram *p, LExprId index, int64_t *constant);
+/* A value with what `of` makes of its arguments; itself where these stay. */
+typedef LExprId PassChange(void *user, LExprId id);
+LExprId tessi_pass_changed(LoopProgram *p, LExprId id, PassChange *of, void *user);
+
+/* ---- Statements, appended to a block ---- */
+/* A name for a value. */
+LExprId tessi_pass_let(LoopProgram *p, LBlock *out, const char *name, LExprId value);
+LStmt *tessi_pass_for(LoopProgram *p, LBlock *out, LVarId var, LExprId from, LExprId to);
+/* One like s, without its blocks. */
+LStmt *tessi_pass_like(LoopProgram *p, LBlock *out, const LStmt *s);
+
+/* ---- Walks ---- */
+/* Where a walk is: the blocks that are open. The verifier refuses programs that have more of them. */
+enum { PASS_MOST_OPEN = 2 * LOOP_MAX_NESTING + 2 };
+typedef struct PassWalk {
+    struct {
+        const LBlock *block;
+        uint32_t next;
+    } open[PASS_MOST_OPEN];
+    int n;
+} PassWalk;
+PassWalk tessi_pass_walk(const LBlock *block);
+LStmt *tessi_pass_next(PassWalk *w);
+/* Each statement of a block and of the blocks inside it, those around others first. */
+#define PASS_FOREACH(s, block)                                                                   \
+    for (PassWalk walk_##s = tessi_pass_walk(block), *at_##s = &walk_##s; at_##s; at_##s = NULL) \
+        for (LStmt *s = tessi_pass_next(at_##s); s; s = tessi_pass_next(at_##s))
+/* The statement that defines each variable, by LVarId: the last one, where there are several. */
+void tessi_pass_definitions(const LBlock *block, const LStmt **definition);
+
+#endif
