@@ -179,7 +179,10 @@ static void apply_choice(CommandLine *line, OptionId k, int n)
     case OPT_TARGET: line->options.target = (tess_target)n; break;
     case OPT_FP: line->options.fp = (tess_fp)n; break;
     case OPT_GENERAL: line->options.general = (tess_general)n; break;
-    case OPT_FIRST: line->options.first = (tess_first)n; break;
+    case OPT_FIRST:
+        line->options.first = (tess_first)n;
+        line->says_first = true;
+        break;
     case OPT_COLOR: line->color = (Switch)n; break;
     case OPT_DIAGNOSTICS:
         line->json_diagnostics = n == 1;
@@ -397,6 +400,20 @@ static bool read_options(int argc, char **argv, CommandLine *line, int *status)
     return true;
 }
 
+/* Nobody waits for a compiler who did not say so, where the result comes sooner without. */
+static bool choose_first(CommandLine *line, int *status)
+{
+    const char *said = getenv("TESSERA_FIRST");
+    const int n = said && *said ? choice(said, cli_words(OPT_FIRST)) : TESS_FIRST_AUTO;
+    if (line->says_first || line->verify || !cli_takes(line->command, OPT_FIRST)
+        || line->command == CMD_BENCH)
+        return true;
+    if (n < 0)
+        return usage(status, "TESSERA_FIRST is wait, now or auto, not '%.200s'", said);
+    line->options.first = (tess_first)n;
+    return true;
+}
+
 bool cli_parse(int argc, char **argv, CommandLine *line, int *status)
 {
     memset(line, 0, sizeof *line);
@@ -434,7 +451,7 @@ bool cli_parse(int argc, char **argv, CommandLine *line, int *status)
     }
     if (!find_command(argv[1], &line->command))
         return no_such_command(status, argv[1]);
-    if (!read_options(argc, argv, line, status))
+    if (!read_options(argc, argv, line, status) || !choose_first(line, status))
         return false;
 
     line->options.note = line->quiet ? NULL : cli_note;

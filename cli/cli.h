@@ -63,6 +63,7 @@ typedef struct CommandLine {
     Nodata nodata;        /* --nodata=VALUE, --nodata=NAME=VALUE */
     bool nodata_of_files; /* --nodata alone */
     bool gray, each_channel, drop_alpha, verify, time, json, json_diagnostics, verbose, quiet;
+    bool says_first; /* --first */
     Switch color;
 } CommandLine;
 

@@ -21,6 +21,17 @@ static bool run_in_strips(const CommandLine *line, Session *s, int *status)
     return need != STRIPS_NOT;
 }
 
+/* Where runs need not wait for the compiler. */
+static void say_who_ran(const CommandLine *line, const tess_timing *timing)
+{
+    if (line->options.first == TESS_FIRST_WAIT || line->options.target != TESS_TARGET_AUTO)
+        return;
+    if (strcmp(timing->target, "vm") == 0)
+        cli_tell("the strip machine ran: a compiler makes the program's code meanwhile");
+    else if (timing->compile_cached)
+        cli_tell("the program's code was in the cache");
+}
+
 int cli_run_one(const CommandLine *line, Session *s)
 {
     int status;
@@ -38,11 +49,8 @@ int cli_run_one(const CommandLine *line, Session *s)
         cli_tell("in %d parts%s", job.timing.strips,
                  line->options.n_devices > 1 ? " on several devices"
                                              : ", since the device does not hold the whole");
-    if (ok && line->verbose && line->options.first == TESS_FIRST_NOW
-        && line->options.target == TESS_TARGET_AUTO)
-        cli_tell(strcmp(job.timing.target, "vm") == 0
-                     ? "the strip machine ran: a compiler makes the program's code meanwhile"
-                     : "the program's code was in the cache");
+    if (ok && line->verbose)
+        say_who_ran(line, &job.timing);
     cli_job_clear(&job);
     return ok ? EXIT_OK : EXIT_DIAGNOSED;
 }

@@ -41,6 +41,8 @@ static int run_command(CommandLine *line, Team *team)
 {
     int status;
     line->team = team;
+    if (team && !line->says_first) /* processes that share a picture run the same code */
+        line->options.first = TESS_FIRST_WAIT;
     if (team && line->command != CMD_RUN && line->command != CMD_APPLY)
         return cli_fail("tessera-mpi has run and apply; tessera has %s",
                         cli_commands[line->command].name);

@@ -45,7 +45,7 @@ void cli_option_words(OptionId option, char *text, size_t size)
 /* The words that an option takes, in the order of the numbers that they stand for; NULL after the last. */
 static const char *const modes[] = { "default", "strict", "fast", NULL };
 static const char *const generals[] = { "never", "meanwhile", "always", NULL };
-static const char *const firsts[] = { "wait", "now", NULL };
+static const char *const firsts[] = { "wait", "now", "auto", NULL };
 static const char *const whens[] = { "auto", "always", "never", NULL };
 static const char *const forms[] = { "text", "json", NULL };
 static const char *const depths[] = { "1", "8", "16", NULL };

@@ -10,7 +10,7 @@ set(TESSERA_SOURCES
     src/api/backend_opencl.c
     src/api/backend_vm.c src/api/bind.c src/api/build.c src/api/cache.c src/api/compile.c src/api/convolve.c
     src/api/convolve_text.c src/api/device_image.c src/api/devices.c src/api/diags.c src/api/dump.c src/api/ends.c
-    src/api/format.c
+    src/api/first.c src/api/format.c
     src/api/general.c src/api/geometry.c
     src/api/gpu_backend.c src/api/gpu_call.c src/api/gpu_code.c src/api/gpu_context.c
     src/api/gpu_general.c src/api/gpu_image.c src/api/gpu_run.c src/api/gpu_strips.c src/api/guard.c src/api/image.c

@@ -77,7 +77,8 @@ typedef struct tess_typed {
  * the compiler failed. */
 typedef enum tess_first {
     TESS_FIRST_WAIT, /* for the compiler */
-    TESS_FIRST_NOW
+    TESS_FIRST_NOW,
+    TESS_FIRST_AUTO /* NOW, where the run is expected to take less time than the compiler would */
 } tess_first;
 
 /* A program that takes masks of any extent is compiled for each extent. Code for all of them, slower and with the

@@ -29,6 +29,10 @@ if others_write(os.environ.get("TESSERA_CACHE", BUILD)): # a checkout that a gro
     os.environ["TESSERA_CACHE"] = str(pathlib.Path(tempfile.gettempdir()) / f"tessera-tests-{os.geteuid()}")
 
 
+# What runs print and when they end is not to depend on those before.
+os.environ.setdefault("TESSERA_FIRST", "wait")
+
+
 def run(*arguments, tool=TOOL, stdin=None, env=None, cwd=None, timeout=120):
     """Runs the tool; returns (exit code, standard output, standard error) with the outputs as text."""
     environment = dict(os.environ, **(env or {}))

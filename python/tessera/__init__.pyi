@@ -96,7 +96,7 @@ def compile(
     machine: str | PathLike[str] | None = None,
     constants: Mapping[str, float] | None = None,
     nodata: float | Mapping[str, float] | None = None,
-    first: Literal["wait", "now"] = "wait",
+    first: Literal["wait", "now", "auto"] = "wait",
     types: str | Mapping[str, str] | None = None,
     cc: str | None = None,
     cache: str | None = None,

@@ -15,7 +15,7 @@ from . import _arrays, _core, _errors
 
 _TARGETS = {"auto": 0, "c": 1, "cuda": 2, "opencl": 3, "interp": 4, "loops": 5, "vm": 6}
 _FPS = {"default": 0, "strict": 1, "fast": 2}
-_FIRSTS = {"wait": 0, "now": 1}
+_FIRSTS = {"wait": 0, "now": 1, "auto": 2}
 _DIALECTS = {None: 0, "tessera": 0, "forma": 1, "graph": 2}
 _PRESETS = tuple(_core.presets())
 

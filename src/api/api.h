@@ -103,6 +103,7 @@ struct Variant {
     VmCode *vm; /* of the strip machine; NULL: not wanted yet */
     bool module_cached;
     bool begun;              /* its code is compiled by another process */
+    bool waits;              /* runs wait for it, though they need not */
     GpuText gpu_text[16];    /* by what kernels may rely on */
     GpuCode *code;           /* of each context it was run in */
     GpuGeneral *gpu_general; /* NULL: not wanted yet */

@@ -192,16 +192,12 @@ bool tessi_run_entry(const Graph *g, ModuleEntry entry, const Binding *b, int th
     }
 }
 
-/* The code is not there yet, and runs do not wait for it. */
+/* The code is not there yet, and runs need not wait for it. */
 static bool goes_ahead(tess_program *p, Variant *v)
 {
-    if (v->entry || p->options.first != TESS_FIRST_NOW || p->options.target != TESS_TARGET_AUTO
-        || p->options.general != TESS_GENERAL_NEVER)
+    if (v->entry || v->waits || !tessi_first_is_asked(p))
         return false;
-    if ((v->begun || tessi_knows_compiler(p)) && tessi_variant_recall(p, v))
-        return false;
-    v->begun = v->begun || tessi_variant_begin(p, v);
-    return v->begun;
+    return !((v->begun || tessi_knows_compiler(p)) && tessi_variant_recall(p, v));
 }
 
 static bool load(tess_program *p, Variant *v, Failure *f)
@@ -217,18 +213,40 @@ static bool load(tess_program *p, Variant *v, Failure *f)
     return ok;
 }
 
+/* The strip machine takes the run; another process compiles for those to come. */
+static bool runs_strips(Run *run)
+{
+    tess_program *p = run->p;
+    Variant *v = run->v;
+    const bool always = p->options.first == TESS_FIRST_NOW;
+    if (!always && !v->begun && !tessi_first_pays(p, v, run->a))
+        return false;
+    run->backend = &tessi_backend_vm;
+    if (run->backend->prepare(run) && (always || tessi_vm_is_in_strips(v->vm))
+        && (v->begun || tessi_variant_begin(p, v))) {
+        v->begun = true;
+        return true;
+    }
+    run->backend = &tessi_backend_c;
+    return false;
+}
+
 static bool prepare(Run *run)
 {
-    if ((!run->v->entry && !tessi_run_fits(run)) || !tessi_run_on_host(run)
+    Variant *v = run->v;
+    if ((!v->entry && !tessi_run_fits(run)) || !tessi_run_on_host(run)
         || !tessi_run_passes(run, load))
         return false;
-    if (!run->v->entry && run->v->begun) {
-        run->backend = &tessi_backend_vm;
-        return run->backend->prepare(run);
+    if (!v->entry && !v->waits && tessi_first_is_asked(run->p)) {
+        if (runs_strips(run))
+            return true;
+        v->waits = true;
+        if (!tessi_run_passes(run, load))
+            return false;
     }
-    tessi_general_take(run->v, run->a);
-    estimate_point(run->p, run->v, run->a);
-    run->a->point_seconds = run->v->point_seconds;
+    tessi_general_take(v, run->a);
+    estimate_point(run->p, v, run->a);
+    run->a->point_seconds = v->point_seconds;
     return true;
 }
 

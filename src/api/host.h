@@ -21,6 +21,12 @@ bool tessi_knows_compiler(tess_program *p);
 bool tessi_load_text(const tess_program *p, const LoopProgram *loops, const char *c_text,
                      RtModule *module, ModuleEntry *entry, bool *cached, Failure *f);
 
+/* ---- first.c */
+/* Runs need not wait for the compiler. */
+bool tessi_first_is_asked(const tess_program *p);
+/* This run by the strip machine is expected to end before the compiler of the variant's text would. */
+bool tessi_first_pays(const tess_program *p, const Variant *v, const tess_args *a);
+
 /* ---- backend_c.c */
 /* Loops as text; the variant's as its text. */
 const char *tessi_c_text(const tess_program *p, const LoopProgram *loops, Arena *a);

@@ -22,6 +22,9 @@ void tessi_vm_print(const VmCode *code, Text *out);
 /* Loops over points that are executed point by point, and why: one a line. For tests and the curious. */
 void tessi_vm_print_scalar(const VmCode *code, Text *out);
 
+/* What it does many times it mostly does for the points of strips. */
+bool tessi_vm_is_in_strips(const VmCode *code);
+
 /* Bytes of the intermediate images for these parameters; INT64_MAX when no machine has as many. */
 int64_t tessi_vm_workspace_bytes(const VmCode *code, const int64_t *params);
 /* Runs with so many threads (at least 1), with intermediate images in `workspace`, which is aligned to a cache line.

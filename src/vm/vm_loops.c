@@ -170,3 +170,37 @@ VmVars *tessi_vm_last_uses(VmCompile *c, const LBlock *block)
     }
     return ends;
 }
+
+/* ---- What is in strips ------------------------------------------------------------------------- */
+
+typedef struct Share {
+    uint64_t strips, points; /* instructions of loops over strips, and of the innermost others */
+} Share;
+
+/* Of loop k and those inside, which stand behind it in the order in which they begin; gives the first behind them. */
+static uint32_t count_share(const VmCode *code, uint32_t k, Share *share)
+{
+    const VmLoop *loop = &code->loops.at[k];
+    const uint64_t n = loop->end - loop->body;
+    uint32_t next = k + 1;
+    bool is_inner = true;
+    for (; next < code->loops.n && code->loops.at[next].body <= loop->end; is_inner = false)
+        next = count_share(code, next, loop->strip ? &(Share){ 0 } : share);
+    share->strips += loop->strip ? n : 0;
+    share->points += !loop->strip && is_inner ? n : 0;
+    return next;
+}
+
+bool tessi_vm_is_in_strips(const VmCode *code)
+{
+    for (uint32_t k = 0; k < code->loops.n;) {
+        Share share = { 0 };
+        k = count_share(code, k, &share);
+        if (share.points > share.strips)
+            return false;
+    }
+    VEC_FOREACH (const VmLoop, loop, &code->loops)
+        if (loop->scalar)
+            return false;
+    return true;
+}

@@ -54,6 +54,41 @@ def test_code_comes_later(folder):
     tool.check("the pixels are the same", same)
 
 
+HEAT = """stencil f(vector#2 float X) { return (X@[0, -1] + 2 * X + X@[1, 0]) / 4.0; }
+parameter M, N;
+vector#2 float a[M, N];
+int steps = 8 in 0..1000000;
+t<0> = a;
+for i = 1..steps
+    t<i> = f(t<i-1>:mirror);
+endfor
+return t<steps>;
+"""
+
+
+def test_rule(folder):
+    """Where nothing is said, runs do not wait for the compiler that would take longer than they do."""
+    env = environment(folder, "rule")
+    env["TESSERA_FIRST"] = ""
+    said = run(folder, env, "rule.npy", "-v")
+    tool.check("the strip machine runs by rule", "the strip machine ran" in said, said)
+    for option in ("--first=wait", "--verify", "--target=c"):
+        said = run(folder, env, "waits.npy", "-v", option)
+        tool.check(f"not with {option}", "the strip machine ran" not in said, said)
+    (folder / "heat.tess").write_text(HEAT)
+    for steps, waits in (10, False), (300000, True):
+        image = "random:1:99x101" if steps == 10 else "random:1:9x11" # which takes both no time
+        code, _, said = tool.run(
+            "run", folder / "heat.tess", image, f"steps={steps}", "-v", "-o", folder / "heat.npy", env=env)
+        tool.check(f"{steps} turns", code == 0 and ("the strip machine ran" not in said) == waits, said)
+    for word in "now", "sometimes":
+        env["TESSERA_FIRST"] = word
+        code, _, said = tool.run("run", folder / "f.tess", "random:1:9x9", "-o", folder / "rule.npy", env=env)
+        tool.check(f"TESSERA_FIRST={word}", (code == 0) == (word == "now"), said)
+    idle = lambda: not list(pathlib.Path(env["TMPDIR"]).iterdir())
+    tool.check("nothing of it is left in the end", waited(idle))
+
+
 def test_interrupted(folder):
     """A compiler that never ends: the process that waits for it is ended."""
     env = environment(folder, "ended")
@@ -82,5 +117,6 @@ with tool.workspace() as place:
     work = pathlib.Path(place)
     (work / "f.tess").write_text(PROGRAM)
     test_code_comes_later(work)
+    test_rule(work)
     test_interrupted(work)
 tool.finish()
