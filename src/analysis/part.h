@@ -8,6 +8,7 @@
  *
  *   part_find.c   what can be cut
  *   part_write.c  the graph of a part
+ *   part_drift.c  computed indices that stay near
  *   part_turns.c  loops over turns in several programs */
 #ifndef TESSERA_ANALYSIS_PART_H
 #define TESSERA_ANALYSIS_PART_H
@@ -89,6 +90,11 @@ typedef struct PartTurns {
     Graph *behind;
 } PartTurns;
 bool tessi_part_turns(const Graph *g, Arena *a, uint32_t time, uint32_t rest, PartTurns *out);
+
+/* part_drift.c: whether a computed index in dimension `dim` lies no further from the point's own coordinate there than
+ * lo..hi, in images of `extent` points. */
+bool tessi_part_drift(const Graph *g, const Analysis *ranges, ExprId index, int dim, int64_t extent,
+                      const int64_t *params, int64_t *lo, int64_t *hi);
 
 /* part_write.c */
 void tessi_part_write(PartPass *pass, Arena *a, const Image *outputs, uint32_t n_outputs);

@@ -80,7 +80,8 @@ typedef struct Finder {
     Arena *arena;
     int64_t *params; /* to try other values */
     bool wraps[MAX_DIMS];
-    bool ends[MAX_DIMS]; /* rules other than wrap answer at an edge */
+    bool ends[MAX_DIMS];    /* rules other than wrap answer at an edge */
+    const Analysis *ranges; /* NULL: nobody has asked */
     ExprWalk walk;
 } Finder;
 
@@ -205,6 +206,25 @@ static void find_steps(Finder *f, StageId id)
         }
 }
 
+/* A read of the points of an image as large as this one, one for one, at a computed index that stays near. */
+static bool stays_near(Finder *f, StageId user, const Piece *piece, const AccessDim *dim,
+                       Ratio producer, int d, int64_t *lo, int64_t *hi)
+{
+    int64_t offset;
+    if (d >= tessi_stage(f->g, user)->n_dims || dim->rule == BORDER_WRAP
+        || !is_same(producer, f->pass->step[user.v][d]) || !is_same(producer, whole_number(1))
+        || !tessi_size_is_const(f->g, piece->offset[d], &offset) || offset || piece->step[d] != 1)
+        return false;
+    if (!f->ranges) {
+        Analysis *ranges = ARENA_NEW(f->arena, Analysis);
+        ranges->g = f->g;
+        tessi_analyse_ranges(ranges, f->arena);
+        f->ranges = ranges;
+    }
+    return tessi_part_drift(f->g, f->ranges, dim->index, d, extent_of_dim(f, d), f->pass->params,
+                            lo, hi);
+}
+
 static void look_at_dim(Finder *f, StageId user, const Piece *piece, const Access *a, int d)
 {
     PartPass *p = f->pass;
@@ -217,7 +237,9 @@ static void look_at_dim(Finder *f, StageId user, const Piece *piece, const Acces
         return;
     const Ratio own = d < s->n_dims ? p->step[user.v][d] : (Ratio){ 0, 1 };
     int64_t offset, add, lo, hi;
-    if (dim->absolute)
+    if (dim->absolute && stays_near(f, user, piece, dim, step, d, &lo, &hi))
+        f->ends[d] = true;
+    else if (dim->absolute)
         leave_whole(f, d, s, "'%s' computes which points it reads");
     else if (!own.num || dim->src != d || dim->scale < 1)
         leave_whole(f, d, s, "'%s' reads points by their number, mirrored or in another dimension");
@@ -353,9 +375,14 @@ static void follow(Finder *f, Far *far, StageId user, const Piece *piece, const 
         const Ratio step = p->step[a->producer.v][d];
         const AccessDim *dim = &a->dim[d];
         int64_t offset, add, lo, hi;
-        if (!step.num || !p->cut[d] || !tessi_size_is_const(f->g, piece->offset[d], &offset)
-            || !tessi_size_is_const(f->g, dim->add, &add)
-            || !tessi_access_span(f->g, dim, &lo, &hi))
+        if (!step.num || !p->cut[d] || !tessi_size_is_const(f->g, piece->offset[d], &offset))
+            continue;
+        if (dim->absolute)
+            add = 0;
+        else if (!tessi_size_is_const(f->g, dim->add, &add))
+            continue;
+        if (dim->absolute ? !stays_near(f, user, piece, dim, step, d, &lo, &hi)
+                          : !tessi_access_span(f->g, dim, &lo, &hi))
             continue;
         const Ratio shift = tessi_ratio(dim->scale * offset, piece->step[d]);
         const Ratio back = { -shift.num, shift.den };

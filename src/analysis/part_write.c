@@ -128,6 +128,25 @@ static ExprId changed_number(Writer *w, Rewrite *r, const Expr *e, StageId id)
     return tessi_expr_load(r->to, tessi_graph_access(r->to, &a));
 }
 
+/* A computed index says which point of the whole is read; the part begins at one of them. */
+static ExprId changed_load(Writer *w, Rewrite *r, const Expr *e)
+{
+    const PartPass *p = w->pass;
+    const Access *from = tessi_access(r->from, e->access);
+    const ExprId made = tessi_rewrite_rebuild(r, e);
+    Access a = *tessi_access(r->to, tessi_expr(r->to, made)->access);
+    bool changed = false;
+    for (int d = 0; d < from->n_dims; d++) {
+        if (!from->dim[d].absolute || !tessi_part_cuts(p, from->producer, d))
+            continue;
+        const PartGiven offset = { .kind = GIVEN_OFFSET, .dim = d, .step = { 1, 1 } };
+        a.dim[d].index = tessi_expr_op(r->to, OP_SUB, a.dim[d].index,
+                                       given_scalar(w, offset, TYPE_I32), (ExprId){ 0 });
+        changed = true;
+    }
+    return changed ? tessi_expr_load(r->to, tessi_graph_access(r->to, &a)) : made;
+}
+
 static ExprId change(Rewrite *r, ExprId id, const Expr *e)
 {
     Writer *w = r->user;
@@ -141,6 +160,7 @@ static ExprId change(Rewrite *r, ExprId id, const Expr *e)
         const Stage *s = tessi_stage(r->from, from);
         if (s->kind == STAGE_REDUCE && tessi_stage_is_number(s))
             return changed_number(w, r, e, from);
+        return changed_load(w, r, e);
     }
     return tessi_rewrite_rebuild(r, e);
 }
