@@ -235,7 +235,7 @@ class _Torch(Kind):
         return array.view(getattr(self._torch, element))
 
     def contiguous(self, array):
-        return array.detach().contiguous()
+        return array if array.is_contiguous() and not array.requires_grad else array.detach().contiguous()
 
     def assign(self, target, values):
         target.copy_(values)

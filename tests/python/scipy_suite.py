@@ -15,7 +15,7 @@ DIFFERENCES = {}
 def names():
     import tessera.ndimage as ours
     from scipy import ndimage
-    skip = {"generate_binary_structure", "generic_filter"}  # the latter takes stencils alone
+    skip = {"generic_filter"}  # takes stencils alone
     return {
         n: getattr(ours, n)
         for n in ours.__all__

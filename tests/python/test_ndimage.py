@@ -306,3 +306,35 @@ def test_docstrings_say_what_each_parameter_is():
             if inspect.isfunction(function) and name != "backend_information":
                 has = {line.split(" :")[0].strip("*") for line in function.__doc__.splitlines() if line[:1] != " "}
                 assert set(inspect.signature(function).parameters) <= has and "Returns" in has, name
+
+
+def test_a_call_that_is_made_again(rng, monkeypatch):
+    """Its program is remembered, of an image of this type and shape and of these arguments, and nothing else is."""
+    from tessera.ndimage import _engine
+    monkeypatch.setattr(_engine, "_LITTLE", 0)
+    made = []
+    run = _engine.Pipe.run
+    monkeypatch.setattr(_engine.Pipe, "run", lambda pipe, place: made.append(1) or run(pipe, place))
+    x, y = rng.random((9, 11), np.float32), rng.random((9, 11), np.float32)
+    calls = [
+        lambda m, a: m.correlate(a, [[1, 2, 3]], mode="constant", cval=0.5),
+        lambda m, a: m.correlate(a, [[1, 2, 4]], mode="constant", cval=0.5),
+        lambda m, a: m.correlate(a, [[1, 2, 4]], mode="constant", cval=1.5),
+        lambda m, a: m.correlate(a, np.array([[1, 2, 4]], float), mode="constant", cval=1.5),
+        lambda m, a: m.correlate(a, [[1, 2, 4]], mode="constant", cval=1.5, output=np.float64),
+    ]
+    for call in calls:
+        for image in (x, y, x[:, :10], np.asfortranarray(x), x.astype(np.uint8), np.ascontiguousarray(x[:8])):
+            for _ in range(2):
+                have, want = call(ours, image), call(scipy_ndimage, image)
+                assert have.dtype == want.dtype and (have == want).all()
+    assert len(made) == len(calls) * (3 + 2 * 2)
+    out = np.zeros_like(x)
+    for image in (x, y):
+        assert ours.correlate(image, [[1, 2, 3]], out) is out
+        assert (out == scipy_ndimage.correlate(image, [[1, 2, 3]])).all()
+    for _ in range(2):
+        with pytest.warns(UserWarning, match="ignoring size") as said:
+            ours.minimum_filter(x, 3, np.ones((3, 3), bool))
+        assert said[0].filename == __file__
+    assert ours.uniform_filter(x, True).shape == ours.uniform_filter(x, 1).shape

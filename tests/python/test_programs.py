@@ -349,7 +349,7 @@ def test_threads_that_begin_at_once():
 
     def work():
         start.wait()
-        for k in range(8):
+        for k in range(3):
             p = tessera.compile(SCALE.replace("= 2.0", f"= {k}.0"), target="vm")
             made = (p(a.astype(np.float32)), twice(twice(a + k)).compute(), tessera.ndimage.sobel(a, mode="wrap"),
                     tessera.ndimage.median_filter(a, 3), repr(p), p.time.run_ms > 0)
@@ -359,7 +359,7 @@ def test_threads_that_begin_at_once():
     threads = [threading.Thread(target=work) for _ in range(6)]
     [t.start() for t in threads]
     [t.join() for t in threads]
-    assert len(results) == 48
+    assert len(results) == 18
     first = dict(results)
     for k, made in results:
         wrong += [k for x, y in zip(made[:4], first[k]) if not (x == y).all()] + [k] * (made[5] is not True)

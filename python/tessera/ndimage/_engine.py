@@ -3,13 +3,12 @@ one program, with SciPy's rules of types: sums are of doubles, in the order in w
 stored as the type of the output. Programs are strict (`fp='strict'`), so that results are SciPy's to the last bit, but
 for means over sliding windows, which SciPy sums up along the way."""
 import operator
-import warnings
 
 import numpy as np
 
 from .. import _arrays, _errors, _stencil
 from .._translate import TYPES
-from ._device import Remote
+from ._device import Remote, note_run, warn
 from ._device import run as run_there
 
 RULES = {
@@ -113,7 +112,7 @@ class Output:
         elif isinstance(output, (type, np.dtype)):
             dtype = np.dtype(output)
             if complex_output and dtype.kind != "c":
-                warnings.warn("promoting specified output dtype to complex", stacklevel=3)
+                warn("promoting specified output dtype to complex")
                 dtype = np.promote_types(dtype, np.complex64)
         elif isinstance(output, str):
             dtype = np.dtype(output)
@@ -299,7 +298,10 @@ def execute(text, inputs, numbers, operations, place=None):
             _seen.clear()
         _seen[text] = count + 1
     program = _stencil.compiled(text, target="interp" if small else "auto", fp="strict", name="ndimage", quiet=True)
-    return program(*inputs, out=place, **numbers)
+    result = program(*inputs, out=place, **numbers)
+    if not small:
+        note_run(program, inputs, numbers, place, result)
+    return result
 
 
 # ---- Sums

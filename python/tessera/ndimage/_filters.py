@@ -2,7 +2,6 @@
 import functools
 import math
 import operator
-import warnings
 from collections.abc import Iterable
 
 import numpy as np
@@ -11,7 +10,7 @@ from .. import _errors
 from .._translate import TYPES
 from ._engine import (
     Output, Pipe, Remote, all_axes, along, as_image, at, bounds, chain, in_rows, literal, one_axis, plain, rule_of,
-    sequence, stored,
+    sequence, stored, warn,
 )
 
 _TINY = np.finfo(float).eps  # below it SciPy takes a weight for none
@@ -633,7 +632,7 @@ def maximum_filter1d(input, size, axis=-1, output=None, mode="reflect", cval=0.0
 def extreme_filter(input, size, footprint, structure, output, mode, cval, origin, axes, which):
     """Minimum or maximum over a box, a footprint, or a structure; also for morphology."""
     if size is not None and footprint is not None:
-        warnings.warn("ignoring size because footprint is set", UserWarning, stacklevel=3)
+        warn("ignoring size because footprint is set")
     image = _real(as_image(input))
     place = Output(output, image)
     axes = all_axes(axes, image.ndim)
@@ -691,7 +690,7 @@ def maximum_filter(input, size=None, footprint=None, output=None, mode="reflect"
 
 def _rank_filter(input, rank_of, size, footprint, output, mode, cval, origin, axes):
     if size is not None and footprint is not None:
-        warnings.warn("ignoring size because footprint is set", UserWarning, stacklevel=3)
+        warn("ignoring size because footprint is set")
     image = _real(as_image(input))
     axes = all_axes(axes, image.ndim)
     if footprint is None:

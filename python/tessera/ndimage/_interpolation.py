@@ -6,7 +6,6 @@ import itertools
 import math
 import os
 import re
-import warnings
 from collections.abc import Iterable
 
 import numpy as np
@@ -15,6 +14,7 @@ from .. import _core, _errors
 from .._translate import TYPES
 from ._engine import (
     Output, Pipe, Remote, along, as_array, as_image, chain, execute, literal, plain, rule_of, sequence,
+    warn,
 )
 
 # How coordinates outside are brought inside: below 0, and above n - 1, of x in an image of n points; l is n - 1, and
@@ -289,7 +289,7 @@ def _run(image, place, text, others, cval, orders):
     result = execute(text, [image, *others], {"cval": float(cval)}, operations)
     if place.dtype == np.uint64:
         result = result.view(np.uint64)
-    return place.finish(result.reshape(place.shape))
+    return place.finish(result if result.shape == place.shape else result.reshape(place.shape))
 
 
 def _check_mode(mode):
@@ -440,9 +440,7 @@ def zoom(input, zoom, output=None, order=3, mode="constant", cval=0.0, prefilter
         place = Output(output, image, shape)
         return place.copy_of(image.astype(place.dtype))
     if grid_mode and mode in ("constant", "wrap"):
-        warnings.warn(
-            f"It is recommended to use mode = grid-{mode} instead of {mode} when grid_mode is True.", stacklevel=2
-        )
+        warn(f"It is recommended to use mode = grid-{mode} instead of {mode} when grid_mode is True.")
     rows = []
     for d, (n, m) in enumerate(zip(image.shape, shape)):
         n, m = (n, m) if grid_mode else (n - 1, m - 1)

@@ -1,10 +1,9 @@
 """Grey and binary morphology with SciPy's names, signatures and rules."""
 import operator
-import warnings
 
 import numpy as np
 
-from ._engine import Output, Pipe, Remote, all_axes, as_array, as_image, at, plain, sequence
+from ._engine import Output, Pipe, Remote, all_axes, as_array, as_image, at, plain, sequence, warn
 from ._filters import _check_origin, _mask, _pipe_of, _real, _spread, _window, extreme_filter
 
 
@@ -46,7 +45,7 @@ def grey_dilation(
 
 def _warn_of_size(size, footprint):
     if size is not None and footprint is not None:
-        warnings.warn("ignoring size because footprint is set", UserWarning, stacklevel=3)
+        warn("ignoring size because footprint is set")
         return None
     return size
 
