@@ -542,6 +542,7 @@ CASES = [
     ("hue(C)", 1e-5, hsv(COLOUR)[0]),
     ("saturation(C)", 1e-6, hsv(COLOUR)[1]),
     ("largest(C)", 0, COLOUR.max(axis=2)),
+    ("srgb_to_linear(C).g", 1e-5, linear_light(COLOUR[..., 1])),
     ("srgb_to_lab(C)", 1e-4, lab(COLOUR)),
     ("hsv_to_rgb(hue(C), saturation(C), largest(C))", 1e-6, channels(COLOUR)),
     ("lab_to_srgb(X / 3, S - 128, T - 128)", 1e-4, from_lab(PHOTO / 3, SMOOTH - 128, MOVED - 128)),
