@@ -23,6 +23,7 @@ typedef struct Share {
     DeviceStream stream;
     DeviceEvent done; /* what was put on the stream by the last run */
     bool has_run;
+    bool fetched; /* others have copied rows of its images since */
     tess_part part; /* of the last pass */
     ShareImage *inputs, *outputs;
 } Share;
@@ -361,6 +362,7 @@ static bool fetch_some(tess_shares *s, Share *to, size_t input, int64_t y, int64
                                   .to_stream = to->stream,
                                   .from_stream = from->stream,
                                   .after = from->has_run ? from->done : NULL };
+    from->fetched = from->fetched || tessi_device_is_peer(to->device, from->device);
     return tessi_device_copy_peer(&copy, &s->failure);
 }
 
@@ -473,8 +475,25 @@ static bool run_pass(tess_shares *s, size_t pass)
     return !shape.numbers || join(s, pass);
 }
 
+/* What others copied of its images in the run before may become its result, when images are swapped: it waits until
+ * they have it. Those that copy from each other would wait anyway. */
+static bool wait_for_readers(tess_shares *s, Share *of)
+{
+    for (int i = 0; i < s->n && of->fetched; i++) {
+        const Share *reader = &s->share[i];
+        if (reader != of && reader->has_run
+            && !tessi_device_await(of->device, of->stream, reader->done, &s->failure))
+            return false;
+    }
+    of->fetched = false;
+    return true;
+}
+
 static bool run(tess_shares *s)
 {
+    for (int i = 0; i < s->n; i++)
+        if (s->share[i].device && !wait_for_readers(s, &s->share[i]))
+            return false;
     for (int i = 0; i < s->n; i++)
         if (s->share[i].device && !fetch_around(s, &s->share[i]))
             return false;

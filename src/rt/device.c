@@ -135,12 +135,17 @@ static bool copy_through_host(const DevicePeerCopy *c, Failure *f)
     return ok;
 }
 
+bool tessi_device_is_peer(const Device *a, const Device *b)
+{
+    return a->ops->peer && a->ops == b->ops;
+}
+
 bool tessi_device_copy_peer(const DevicePeerCopy *c, Failure *f)
 {
     const DeviceOps *ops = c->to_device->ops;
     if (!c->bytes)
         return true;
-    if (!ops->peer || ops != c->from_device->ops)
+    if (!tessi_device_is_peer(c->to_device, c->from_device))
         return copy_through_host(c, f);
     return (!c->after || tessi_device_await(c->to_device, c->to_stream, c->after, f))
            && ops->peer(c, f);

@@ -92,6 +92,8 @@ typedef struct DevicePeerCopy {
     DeviceEvent after; /* NULL: nothing is waited for */
 } DevicePeerCopy;
 bool tessi_device_copy_peer(const DevicePeerCopy *copy, Failure *f);
+/* Copies from one to the other are put on a stream, and may be under way for a while; else they are done at once. */
+bool tessi_device_is_peer(const Device *a, const Device *b);
 bool tessi_device_fill(Device *d, void *buffer, size_t offset, size_t bytes, uint8_t value,
                        DeviceStream stream, Failure *f);
 
