@@ -1,8 +1,8 @@
 /* Runs in strips of rows, for images that do not fit the device: the kernels of the program are run on a band of rows
- * at a time, with as many rows more on both sides as the wanted rows depend on. Where such a band ends inside the image
- * its border rules answer wrongly, but only in rows that nobody wants. So no kernel knows of strips, and the pixels are
- * the same. What rows depend on is known to analysis/part; here programs are wanted of which a part is no other
- * program: nothing asks where it is, how large the whole is, or for a number of it. A sum by Fourier transforms
+ * at a time, with as many rows more on both sides as the wanted rows depend on. Where such a band ends inside the
+ * image its border rules answer wrongly, but only in rows that nobody wants. So no kernel knows of strips, and the
+ * pixels are the same. What rows depend on is known to analysis/part; here programs are wanted of which a part is no
+ * other program: nothing asks where it is, how large the whole is, or for a number of it. A sum by Fourier transforms
  * depends, in its last bits, on all rows of the pair of blocks that is transformed together: bands begin where a pair
  * does, and have all that pairs with wanted rows read. */
 #include "api/gpu.h"

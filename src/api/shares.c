@@ -23,7 +23,7 @@ typedef struct Share {
     DeviceStream stream;
     DeviceEvent done; /* what was put on the stream by the last run */
     bool has_run;
-    bool fetched; /* others have copied rows of its images since */
+    bool fetched;   /* others have copied rows of its images since */
     tess_part part; /* of the last pass */
     ShareImage *inputs, *outputs;
 } Share;
