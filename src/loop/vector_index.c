@@ -64,7 +64,7 @@ static Range of_operation(Op op, Range a, Range b)
     case OP_MIN: return some(a.lo < b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi);
     case OP_MAX: return some(a.lo > b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi);
     case OP_FLOORDIV:
-        return b.lo < 1 ? (Range){ 0 } : some(a.lo < 0 ? a.lo : 0, a.hi < 0 ? 0 : a.hi);
+        return b.lo < 1 ? (Range){ 0 } : some(a.lo < 0 ? a.lo : 0, a.hi < 0 ? 0 : a.hi / b.lo);
     case OP_FLOORMOD: return b.lo < 1 ? (Range){ 0 } : some(0, b.hi - 1);
     default: return (Range){ 0 };
     }
@@ -79,27 +79,35 @@ static Range of_type(ScalarType from)
 }
 
 /* Ranges have 32 bits, so nothing here overflows. */
-static Range range_of(Vectors *v, LExprId id)
+static Range of_node(Vectors *v, const LExpr *e)
 {
-    const LExpr e = *tessi_lexpr(v->p, id);
-    if (is_extent(v->p, id))
-        return some(1, MOST_POINTS);
-    switch (e.kind) {
-    case LEXPR_CONST: return some(e.value.i, e.value.i);
-    case LEXPR_VAR: return of_variable(v, e.var);
-    case LEXPR_CAST: return of_type(tessi_lexpr(v->p, e.arg[0])->type);
+    switch (e->kind) {
+    case LEXPR_CONST: return some(e->value.i, e->value.i);
+    case LEXPR_VAR: return of_variable(v, e->var);
+    case LEXPR_CAST: return of_type(tessi_lexpr(v->p, e->arg[0])->type);
     case LEXPR_LANES: return some(1, LOOP_MOST_VECTOR);
     case LEXPR_OP: break;
     default: return (Range){ 0 };
     }
-    const uint8_t first = e.op == OP_SELECT ? 1 : 0;
-    const Range a = range_of(v, e.arg[first]);
-    if (e.n_args == 1 || !a.known)
-        return a.known ? of_operation(e.op, a, a) : a;
-    const Range b = range_of(v, e.arg[first + 1]);
+    const uint8_t first = e->op == OP_SELECT ? 1 : 0;
+    const Range a = range_of(v, e->arg[first]);
+    if (e->n_args == 1 || !a.known)
+        return a.known ? of_operation(e->op, a, a) : a;
+    const Range b = range_of(v, e->arg[first + 1]);
     if (!b.known)
         return b;
-    return e.op == OP_SELECT ? of_select(a, b) : of_operation(e.op, a, b);
+    return e->op == OP_SELECT ? of_select(a, b) : of_operation(e->op, a, b);
+}
+
+static Range range_of(Vectors *v, LExprId id)
+{
+    const LExpr e = *tessi_lexpr(v->p, id);
+    const Range r = of_node(v, &e);
+    if (!is_extent(v->p, id))
+        return r;
+    /* A part of an image, as a quotient of its size is, may have fewer points than images can have. */
+    const int64_t most = r.known && r.hi >= 1 && r.hi < MOST_POINTS ? r.hi : MOST_POINTS;
+    return some(1, most);
 }
 
 bool tessi_vector_index_fits(Vectors *v, LExprId id)

@@ -294,6 +294,23 @@ static void passes_keep_what_is_computed(void **state)
     }
 }
 
+/* Every eighth element of a row: as there are an eighth as many, 32 bits hold where they are. */
+static void parts_of_rows_have_narrow_indices(void **state)
+{
+    static const Rewriting cells = { "  simd for x in 0 .. floordiv(N, 8) {\n"
+                                     "    var sum: float = s\n"
+                                     "    for j in 0 .. 8 {\n"
+                                     "      set sum = sum + in[0, x * 8 + j]\n"
+                                     "    }\n"
+                                     "    store out[0, x] = sum\n"
+                                     "  }\n",
+                                     "lanes", "each_v32(in" };
+    LoopProgram *p = loop_testing_read(
+        *state,
+        loop_testing_wrap(*state, "vectors 32\npositive N, floordiv(N, 8)\n", cells.statements));
+    assert_true(rewritten(*state, p, &cells));
+}
+
 /* Without vectors, and with what the lanes have to take in turn, loops stay as they are. */
 static void other_loops_stay(void **state)
 {
@@ -324,7 +341,7 @@ int main(void)
         LOOP_TEST(everything_reads_back),     LOOP_TEST(broken_vectors_are_refused),
         LOOP_TEST(kernels_have_no_vectors),   LOOP_TEST(lanes_are_executed),
         LOOP_TEST(faults_of_lanes_are_found), LOOP_TEST(passes_keep_what_is_computed),
-        LOOP_TEST(other_loops_stay),
+        LOOP_TEST(other_loops_stay),          LOOP_TEST(parts_of_rows_have_narrow_indices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
