@@ -7,6 +7,7 @@ cut kernels as they like; what the library must give, test_filters.py says.
 import importlib
 import pathlib
 import sys
+import warnings
 
 import numpy as np
 
@@ -21,9 +22,11 @@ def library(name):
         return None
 
 
-cv, itk, sk = library("cv2"), library("SimpleITK"), library("skimage")
+cv, itk, sk, sp = library("cv2"), library("SimpleITK"), library("skimage"), library("scipy")
 for part in sk and ("color", "feature", "filters", "morphology", "restoration") or ():
     library(f"skimage.{part}")
+for part in sp and ("ndimage", "signal") or ():
+    library(f"scipy.{part}")
 rng = np.random.default_rng(20261123)
 ROWS, COLUMNS = np.mgrid[:96, :120]
 SHAPES = 90 + 60 * np.sin(COLUMNS / 7) * np.cos(ROWS / 9) + 70 * ((ROWS // 24 + COLUMNS // 30) % 2)
@@ -32,8 +35,10 @@ B = np.rint(X).astype(np.uint8)
 C = rng.uniform(0, 1, (96, 120, 3)).astype(np.float32)
 PSF = np.outer([1, 2, 1], [1, 3, 1]).astype(np.float32) / 20
 MARK = np.where((ROWS % 32 == 16) & (COLUMNS % 40 == 20), X, 0).astype(np.float32)
-INPUTS = {"X": X, "B": B, "C": C, "psf": PSF, "mark": MARK}
+CROSS = np.array([[0, 1, 0], [1, 1, 1], [0, 1, 0]], np.float32)
+INPUTS = {"cross": CROSS, "X": X, "B": B, "C": C, "psf": PSF, "mark": MARK}
 TYPES = {"X": "vector#2 float X[M, N];", "B": "vector#2 uint8 B[M, N];", "psf": "mask#2 float psf[3, 3];",
+         "cross": "mask#2 float cross[3, 3];",
          "C": "struct colour { float r; float g; float b; }\nvector#2 colour C[M, N];",
          "mark": "vector#2 float mark[M, N];"}
 
@@ -66,6 +71,13 @@ def opencv():
     yield "resize_linear(X, 130, 77)", "resize, INTER_LINEAR", cv.resize(X, (77, 130), interpolation=bigger[0])
     yield "resize_cubic(X, 130, 177, -0.75)", "resize, INTER_CUBIC", cv.resize(X, (177, 130), interpolation=bigger[1])
     yield "resize_area(X, 41, 50, 3)", "resize, INTER_AREA", cv.resize(X, (50, 41), interpolation=cv.INTER_AREA)
+    cross = np.array([[0, 1, 0], [1, 1, 1], [0, 1, 0]], np.uint8)
+    yield "erode_by(B, cross)", "erode, a cross", cv.erode(B, cross)
+    yield "dilate_by(B, cross)", "dilate, a cross", cv.dilate(B, cross)
+    yield "integral(B)", "integral", cv.integral(B)[1:, 1:]
+    yield "euclidean_distance(B > 90)", "distanceTransform, precise", cv.distanceTransform(
+        np.uint8(B > 90), cv.DIST_L2, cv.DIST_MASK_PRECISE)
+    yield "demosaic(B)", "cvtColor, Bayer", tuple(np.moveaxis(cv.cvtColor(B, cv.COLOR_BayerBG2RGB), 2, 0))
     yield "srgb_to_lab(C)", "cvtColor", tuple(np.moveaxis(cv.cvtColor(C, cv.COLOR_RGB2Lab), 2, 0))
 
 
@@ -78,11 +90,25 @@ def scikit_image():
     yield "otsu(B)", "threshold_otsu", np.array([f.threshold_otsu(B)])
     yield "total_variation(X, 20, 30)", "denoise_tv_chambolle", r.denoise_tv_chambolle(X, 20, 0, 31)
     yield "richardson_lucy(X:constant, psf, 5)", "richardson_lucy", r.richardson_lucy(X, PSF, 5, clip=False)
+    yield "unsharp(X:reflect, 2, 0.8)", "unsharp_mask", f.unsharp_mask(X, 2, 0.8, preserve_range=True)
+    yield "frangi(X:reflect, 2, 0.5, 5)", "frangi", f.frangi(X, [2], beta=0.5, gamma=5, mode="reflect")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of floats, which are integers here
+        found = sk.feature.local_binary_pattern(B, 8, 1)
+    straight = found.astype(np.uint8) & 85
+    yield "local_binary_pattern(B:constant) & 85", "local_binary_pattern, straight neighbours", straight
     yield "white_tophat(B, 2)", "white_tophat", m.white_tophat(B, np.ones((5, 5)))
     yield "reconstruct(mark, X, 100000)", "reconstruction", m.reconstruction(np.minimum(MARK, X), X)
     yield "fast(B, 30)", "corner_fast > 0", 255.0 * (sk.feature.corner_fast(B.astype(float), 9, 30) > 0)
     yield "srgb_to_lab(C)", "rgb2lab", tuple(np.moveaxis(sk.color.rgb2lab(C), 2, 0))
     yield "hue(C)", "rgb2hsv", sk.color.rgb2hsv(C)[..., 0]
+
+
+def scipy():
+    yield "wiener(X:constant, 2, 100)", "signal.wiener", sp.signal.wiener(X.astype(float), (5, 5), 100)
+    yield "euclidean_distance(B > 90)", "distance_transform_edt", sp.ndimage.distance_transform_edt(B > 90)
+    yield "rotate(X:constant, 20)", "ndimage.rotate, order=1", sp.ndimage.rotate(
+        X.astype(float), 20, reshape=False, order=1, mode="grid-constant")
 
 
 def simple_itk():
@@ -123,7 +149,8 @@ def results(folder, calls):
 
 def main():
     print("| call | beside | largest difference |\n| --- | --- | --- |")
-    for name, there, rows in (("OpenCV", cv, opencv), ("scikit-image", sk, scikit_image), ("ITK", itk, simple_itk)):
+    for name, there, rows in (("OpenCV", cv, opencv), ("scikit-image", sk, scikit_image), ("ITK", itk, simple_itk),
+                              ("SciPy", sp, scipy)):
         if not there:
             print(f"{name} is not installed", file=sys.stderr)
             continue
