@@ -69,6 +69,7 @@ typedef int32_t tess_idx;
 #define TESS_BARRIER              __syncthreads()
 #define TESS_UNROLL               _Pragma("unroll")
 #define TESS_NO_UNROLL            _Pragma("unroll 1")
+#define TESS_PREFETCH(p)          asm volatile("prefetch.global.L2 [%0];" ::"l"(p))
 #define TESS_HERE(i)              tess_here(i)
 #define TESS_AFTER(i, x)          tess_after(i, x)
 #define TESS_KEEP(x)              tess_keep(x)

@@ -480,7 +480,8 @@ static bool check_store(Verifier *v, const LStmt *s)
 static bool check_prefetch(Verifier *v, const LStmt *s)
 {
     if (!s->buffer.v || s->buffer.v >= v->p->buffers.n
-        || s->n_index != v->p->buffers.at[s->buffer.v].n_dims || (v->f && v->f->is_kernel))
+        || s->n_index != v->p->buffers.at[s->buffer.v].n_dims
+        || (v->f && v->f->is_kernel && v->p->buffers.at[s->buffer.v].kind == LBUF_LOCAL))
         return fault(v, "a statement fetches from no buffer");
     for (int i = 0; i < s->n_index; i++)
         if (!check_expr(v, s->index[i], TYPE_INDEX))

@@ -234,8 +234,9 @@ bool tessi_read_goes_beyond(const Lower *l, const Access *access, int d, bool be
            && (dim->rule == BORDER_WRAP || (dim->rule == BORDER_INSIDE && beyond));
 }
 
-/* The same read from the nearest point that is there: rules lead what is far beyond an edge to places that no tile
- * holds. */
+/* The same read from the nearest point that is there: what is read without a rule is there, and rules lead what is far
+ * beyond an edge to places that no copy holds. Else the rule answers wherever it is, as it does for the points beside,
+ * which then have what they read in common. */
 static LExprId affine_from_nearest(Lower *l, const Eval *ev, const AccessDim *dim)
 {
     if (dim->src < 0)
@@ -285,7 +286,7 @@ void tessi_read(Lower *l, const Eval *ev, const Access *access, Read *out)
                 out->guarded = true;
                 continue;
             }
-            if (c.loose)
+            if (c.loose && (dim->rule == BORDER_INSIDE || l->copies))
                 c.e = affine_from_nearest(l, ev, dim);
         }
         LExprId n = tessi_lower_size(l, size);

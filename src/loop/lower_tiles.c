@@ -85,6 +85,10 @@ static void find_places(const Tiles *t)
 void tessi_tiles_declare(const Tiles *t)
 {
     Lower *l = t->l;
+    if (t->holds) {
+        tessi_planes_declare(t);
+        return;
+    }
     for (uint32_t i = 0; i < t->group->passes.n; i++) {
         VEC_FOREACH (const StageId, id, &t->group->passes.at[i].stages) {
             Place *place = &l->place[id->v];
@@ -204,8 +208,10 @@ static void tile_coords(const Tiles *t, const Part *part, Coord *coord)
         const int k = d - t->y;
         if (k < 0 && !(has_rings(t) && d == tessi_level_roll_dim(t->group)))
             continue;
-        coord[d].lo = k < 0 ? part->ahead : part->extent.lo[k];
-        coord[d].hi = k < 0 ? part->ahead : part->extent.lo[k] + part->extent.n[k] - 1;
+        const int64_t ahead =
+            t->holds ? 0 : part->ahead; /* what is held is of planes that are there */
+        coord[d].lo = k < 0 ? ahead : part->extent.lo[k];
+        coord[d].hi = k < 0 ? ahead : part->extent.lo[k] + part->extent.n[k] - 1;
         coord[d].less = k < 0 ? 0 : t->size[k] - 1;
         if (k > 0) {
             coord[d].hi += part->outputs.of[0] - 1;
@@ -264,10 +270,16 @@ static void open_plane(Tiles *t, const Part *part)
 void tessi_tiles_run(const Tiles *tiles, Part *part, Which which, LExprId inside)
 {
     Lower *l = tiles->l;
+    if (tiles->holds && tessi_level_march(&tiles->group->levels).ahead)
+        tessi_planes_fetch(tiles);
     for (uint32_t i = 0; i <= tiles->group->passes.n; i++) {
         Tiles part_of_step = *tiles, *t = &part_of_step;
         const uint32_t depth = tessi_scope_depth(l);
-        if (t->plane.v)
+        if (t->holds && part[i].job.to_scratch)
+            tessi_planes_open_pass(t, &part[i], i);
+        else if (t->holds)
+            tessi_planes_open_members(t);
+        else if (t->plane.v)
             open_plane(t, &part[i]);
         if (!t->nest)
             tessi_comment_stages(l, part[i].job.stage, part[i].job.n);
@@ -283,10 +295,14 @@ void tessi_tiles_run(const Tiles *tiles, Part *part, Which which, LExprId inside
             tessi_points_anywhere(t, &part[i]);
         if (differ)
             tessi_scope_close(l);
-        if (which != BLOCKS_INSIDE && part[i].job.to_scratch)
+        if (t->holds && part[i].job.to_scratch)
+            tessi_planes_fill(t, &part[i], i);
+        else if (which != BLOCKS_INSIDE && part[i].job.to_scratch)
             fill_borders(t, &part[i]);
         tessi_scope_close_to(l, depth);
     }
+    if (tiles->holds)
+        tessi_planes_move(tiles);
 }
 
 /* The parts of a kernel, with the places of what they have in shared memory. */
@@ -296,7 +312,7 @@ Part *tessi_tiles_parts(const Tiles *t)
     const uint32_t n = t->group->passes.n + 1;
     Part *part = ARENA_NEW_ARRAY(l->arena, Part, n);
     if (!t->nest)
-        find_places(t);
+        (t->holds ? tessi_planes_find : find_places)(t);
     l->n_loop_dims = t->n_dims;
     l->inside_last = l->inside_rows = false;
     for (uint32_t i = 0; i < n; i++) {
@@ -388,11 +404,34 @@ static void open_steps(Tiles *t, const Part *part)
 {
     Lower *l = t->l;
     int64_t above = 0;
-    for (uint32_t i = 0; i < t->group->passes.n; i++)
-        above = part[i].above + part[i].ahead > above ? part[i].above + part[i].ahead : above;
+    for (uint32_t i = 0; i < t->group->passes.n; i++) {
+        const int64_t own = t->holds ? t->extent[i].planes - 1 : part[i].above + part[i].ahead;
+        above = own > above ? own : above;
+    }
     LExprId from = tessi_l_op(l, OP_SUB, t->planes[0], tessi_l_int(l, above));
     t->plane = tessi_lexpr_var(l->p, tessi_scope_for(l, "z", from, t->planes[1], 1, LFOR_ROLLED));
     t->outer[tessi_level_roll_dim(t->group)].e = t->plane;
+}
+
+/* The points of the thread lie inside with all they read. */
+static LExprId thread_inside(const Tiles *t, const Part *part)
+{
+    Lower *l = t->l;
+    Tiles one = *t;
+    const uint32_t n = t->group->passes.n + 1;
+    Part *own = ARENA_NEW_ARRAY(l->arena, Part, n);
+    LExprId from[MAX_DIMS], to[MAX_DIMS], at[MAX_DIMS];
+    for (uint32_t i = 0; i < n; i++)
+        own[i] = part[i];
+    for (int k = 0; k < 2; k++) {
+        one.size[k] = tessi_level_outputs(&t->group->levels, 1 - k);
+        for (uint32_t i = 0; i < n; i++)
+            own[i].extent.n[k] = one.size[k];
+    }
+    blocks_of(&one, own, from, to);
+    for (uint8_t d = 0; d < t->n_dims; d++)
+        at[d] = d < t->y ? t->outer[d].e : t->own_point[d - t->y];
+    return tessi_kernel_within(l, t->n_dims, from, to, at);
 }
 
 static void kernel(Tiles *t, Which which)
@@ -419,12 +458,16 @@ static void kernel(Tiles *t, Which which)
                           ? blocks.first[k]
                           : tessi_scope_let(l, k ? "tile_x" : "tile_y", blocks.first[k]);
     tessi_tiles_declare(t);
+    if (t->holds)
+        tessi_planes_open_threads(t);
     if (has_rings(t))
         open_steps(t, part);
     LExprId inside = { 0 }, at[MAX_DIMS];
     for (uint8_t d = 0; d < t->n_dims; d++)
         at[d] = d < t->y ? t->outer[d].e : t->first[d - t->y];
-    if (t->group->split == SPLIT_INTERIOR)
+    if (t->holds && which != BLOCKS_INSIDE && t->group->split != SPLIT_NONE)
+        inside = thread_inside(t, part);
+    else if (t->group->split == SPLIT_INTERIOR)
         inside = tessi_kernel_within(l, t->n_dims, from, to, at);
     if (inside.v && !t->nest)
         inside = tessi_scope_let(l, "inside", inside);
@@ -458,6 +501,8 @@ static Tiles tiles_of(Lower *l, const PlanGroup *group, const Nest *nest)
     tessi_plan_regions(tessi_lower_facts(l), l->plan, group, &l->regions);
     t.regions = l->regions;
     tessi_plan_extents(group, &t.regions, t.extent);
+    t.holds = tessi_plan_holds_planes(group);
+    t.result = ARENA_NEW_ARRAY(l->arena, LBufferId, group->members.n);
     return t;
 }
 
@@ -476,10 +521,12 @@ void tessi_kernel_tiles(Lower *l, const PlanGroup *group, const Nest *nest, cons
 {
     const bool edges = group->split == SPLIT_EDGES, frames = group->frame.rows[0];
     const uint32_t rows = nest ? tessi_level_threads(&group->levels, 1) : 1;
+    const uint32_t across = tessi_level_threads(&group->levels, 0);
+    const uint32_t line = nest ? across : across * tessi_level_threads(&group->levels, 1);
     Tiles t = tiles_of(l, group, nest);
     tessi_staged_constants(l, group);
     tessi_kernel_open(l, tessi_sprintf(l->arena, "%s%s", group->name, part),
-                      tessi_group_comment(l, group), tessi_level_threads(&group->levels, 0), rows)
+                      tessi_group_comment(l, group), line, rows)
         ->resident = group->resident;
     Frame frame;
     if (frames)
@@ -491,8 +538,8 @@ void tessi_kernel_tiles(Lower *l, const PlanGroup *group, const Nest *nest, cons
     if (!edges || frames)
         return;
     const char *about = tessi_sprintf(l->arena, "The blocks of %s at the edges.", group->name);
-    tessi_kernel_open(l, tessi_sprintf(l->arena, "%s%s_edges", group->name, part), about,
-                      tessi_level_threads(&group->levels, 0), rows)
+    tessi_kernel_open(l, tessi_sprintf(l->arena, "%s%s_edges", group->name, part), about, line,
+                      rows)
         ->beside = true;
     kernel(&t, BLOCKS_AT_EDGES);
     tessi_scope_close(l);

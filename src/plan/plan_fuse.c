@@ -224,7 +224,8 @@ static const char *fused_reason(const Fuse *c, const PlanGroup *fused, const Pla
                         c->p->gpu ? "plane" : "rows");
     tessi_text_addf(&t, ", %lld KiB of %s: %lld %s a point",
                     (long long)(bytes_of_tile(c, fused) + 1023) / 1024,
-                    c->p->gpu                          ? "shared memory"
+                    tessi_plan_holds_planes(fused)     ? "registers"
+                    : c->p->gpu                        ? "shared memory"
                     : tessi_level_roll(&fused->levels) ? "rings of rows"
                                                        : "scratch memory",
                     amount(c, together_seconds), unit);
@@ -286,7 +287,8 @@ static double gain_of(const Fuse *c, const PlanGroup *fused)
 {
     if (!c->p->gpu)
         return 1;
-    return tessi_level_roll(&fused->levels) ? c->m->ring_gain : c->m->tile_gain;
+    return tessi_level_roll(&fused->levels) && !tessi_plan_holds_planes(fused) ? c->m->ring_gain
+                                                                               : c->m->tile_gain;
 }
 
 /* Makes group `h` passes of group `into` when the model expects a gain; says why or why not. */

@@ -48,15 +48,6 @@ double tessi_gpu_issue_seconds(const Machine *m, double instructions)
     return instructions / (m->issue_share * tessi_gpu_lanes(m) * m->ghz * 1e9 * (double)m->cores);
 }
 
-/* The cache of a multiprocessor answers one line of 128 bytes a cycle; a warp whose threads stand `columns` elements
- * apart touches that many times the lines that neighbours would. */
-double tessi_gpu_cache_seconds(const Machine *m, double loads, double element_bytes,
-                               int64_t columns)
-{
-    const double lines = element_bytes * (double)columns * PLAN_WARP / (double)m->line_bytes;
-    return loads * (lines > 1 ? lines : 1) / (PLAN_WARP * m->ghz * 1e9 * (double)m->cores);
-}
-
 /* What waits for memory, what issues and what the cache answers overlap, the less the more alike they are: this is
  * within 7 % of kernels of blur, Sobel, Laplace, unsharp and Harris on an H200 with 8, 16 and 32 outputs a thread. */
 double tessi_gpu_overlapped(const Machine *m, double memory, double issue, double cache)
@@ -352,6 +343,8 @@ static double words_of(const Counter *c, double bytes)
 static void count_loads(Counter *c, uint32_t i, Sums *sum)
 {
     const StageId id = c->needs.at.at[i].stage;
+    if (is_shared(c, id) && tessi_plan_holds_planes(c->group))
+        return; /* in registers, which are counted apart */
     const double n = c->places[i].at.n + c->places[i].loose;
     const double size = tessi_type_info(tessi_stage(c->f->g, id)->type)->bytes;
     double apart;
@@ -582,17 +575,6 @@ static void count_stages(Counter *c, const StageId *stage, uint32_t n)
         c->cost.instructions += c->m->base_instructions;
 }
 
-/* The memory waits when too little is on its way. */
-static void wait_for_memory(const Machine *m, KernelCost *cost, double points)
-{
-    /* Bytes that must be on their way to keep the memory busy, and that the threads have on their way. */
-    const double wanted = m->memory_gbs * m->latency_us * 1e3 / (double)m->cores;
-    double in_flight =
-        (double)cost->threads * points * cost->dram_seconds * m->memory_gbs * 1e9 / 2;
-    if (in_flight < wanted)
-        cost->dram_seconds *= wanted / in_flight;
-}
-
 /* A point of an image of few: all there is to do are launches and, in one wave or a few, what one thread computes;
  * its instructions wait for one another unless other warps have some. */
 double tessi_gpu_when_few(const Machine *m, const KernelCost *cost, double instructions,
@@ -671,7 +653,7 @@ KernelCost tessi_plan_kernel_cost(const PlanFacts *f, const Analysis *an, const 
     const int64_t most = tessi_gpu_registers_for_threads(m, cost);
     cost->threads = m->registers / most < m->threads ? m->registers / most : m->threads;
     const bool many = takes_many(&c, group->members.at[0]);
-    wait_for_memory(m, cost, many ? m->many_ahead : points);
+    tessi_gpu_wait_for_memory(m, cost, many ? m->many_ahead : points);
     cost->cache_seconds /= points;
     cost->rule_cache_seconds /= points;
     const double memory = tessi_gpu_overlapped(m, cost->dram_seconds, halo_seconds(&c), 0);
@@ -721,7 +703,7 @@ KernelCost tessi_plan_part_cost(const PlanFacts *f, const Analysis *an, const Ma
     count_stages(&c, stage, n);
     c.cost.instructions += m->part_instructions;
     limit_registers(&c);
-    for (uint32_t k = 0; k < n; k++) {
+    for (uint32_t k = 0; k < n && !tessi_plan_holds_planes(group); k++) {
         const uint32_t bytes = tessi_type_info(tessi_stage(f->g, stage[k])->type)->bytes;
         const int64_t width = 16 / bytes < c.columns ? 16 / bytes : c.columns;
         const double stores = (double)(c.rows * c.columns) / (double)width;
@@ -775,7 +757,7 @@ void tessi_plan_finish_tile(const PlanFacts *f, const Machine *m, const PlanGrou
     if (missing > 0)
         cost->issue_seconds *= 1 + missing * m->missing_threads;
     const double points = tessi_level_points(&group->levels);
-    wait_for_memory(m, cost, points);
+    tessi_gpu_wait_for_memory(m, cost, points);
     cost->seconds =
         tessi_gpu_overlapped(m, cost->dram_seconds, cost->issue_seconds, cost->cache_seconds);
     cost->seconds = with_tail(m, cost, points); /* the frame is as thin beside tiles of any size */

@@ -25,6 +25,10 @@ bool tessi_gpu_sampled(const Graph *g, const PlanRead *r, Offset *o, int64_t ste
 bool tessi_gpu_across(const Graph *g, const Stage *reader, const PlanRead *r);
 /* Rows of what is read are columns of the reader, and the other way round. */
 bool tessi_gpu_crossed(const Graph *g, const PlanRead *r);
+/* Raises the time of memory where threads have too little on their way. */
+void tessi_gpu_wait_for_memory(const Machine *m, KernelCost *cost, double points);
+/* Raises the time of memory to that of the second cache. */
+void tessi_gpu_read_again(const Machine *m, KernelCost *cost);
 int64_t tessi_gpu_registers_for_threads(const Machine *m, const KernelCost *cost);
 /* Seconds of a point of an image of few, of threads that issue so many instructions for so many points each. */
 double tessi_gpu_when_few(const Machine *m, const KernelCost *cost, double instructions,

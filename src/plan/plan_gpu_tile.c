@@ -378,6 +378,9 @@ double tessi_plan_settle_tile(const PlanFacts *f, const Analysis *an, const Mach
     if (tessi_plan_regions(f, p, group, regions))
         return -1;
     settle_planes(f, regions, group);
+    const double held = tessi_plan_settle_held(f, an, m, p, group, regions, &tile->facts);
+    if (held >= 0)
+        return held;
     if (!tessi_plan_stays_in_plane(f, p, group))
         group->split = SPLIT_INTERIOR;
     Search *s = ARENA_NEW(f->arena, Search);

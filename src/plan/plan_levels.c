@@ -279,8 +279,10 @@ static void add_loops(const Arrangement *a, PlanLevels *out)
 
 static void add_threads(const Arrangement *a, PlanLevels *out)
 {
-    if (a->roll)
+    if (a->roll) {
         add(out, Z, LEVEL_STEP, a->roll);
+        out->at[out->n - 1].ahead = a->march.ahead;
+    }
     if (a->threads[Y] > 1)
         add(out, Y, LEVEL_THREAD, a->threads[Y]);
     add(out, X, LEVEL_THREAD, a->threads[X] ? a->threads[X] : 1);
@@ -390,10 +392,10 @@ void tessi_plan_set_kernel(PlanGroup *group, KernelKind kernel)
     a.threads[X] = a.threads[X] ? a.threads[X] : 1;
     a.warps = kernel == KERNEL_WARP;
     a.walks = a.warps || rows || kernel == KERNEL_ROLLING;
-    a.march.ahead = a.march.ahead && a.walks;
     a.march.planes = a.march.planes && a.warps;
     if (kernel != KERNEL_TILE)
         a.roll = 0;
+    a.march.ahead = a.march.ahead && (a.walks || a.roll);
     if (!tiles)
         memset(a.tile, 0, sizeof a.tile);
     if (kernel == KERNEL_POINT || kernel == KERNEL_NONE)

@@ -217,6 +217,22 @@ static void draw_tile(const Plan *p, PlanGroup *group, Random *r)
     }
 }
 
+/* Planes in the registers of threads, which have all points of a tile. */
+static void draw_held(PlanGroup *group, Random *r)
+{
+    PlanMarch march = tessi_level_march(&group->levels);
+    march.ahead = draw(r, 2);
+    tessi_level_set_march(&group->levels, march);
+    for (uint8_t k = 0; k < 2; k++) {
+        const uint8_t outputs = tessi_level_outputs(&group->levels, k);
+        const uint16_t threads = (uint16_t)(1 + k + draw(r, 4));
+        tessi_level_set_threads(&group->levels, k, threads);
+        tessi_level_set_tile(group, group->n_dims - 1 - k, (int64_t)threads * outputs);
+        VEC_FOREACH (PlanPass, pass, &group->passes)
+            tessi_level_set_outputs(&pass->levels, k, outputs);
+    }
+}
+
 /* Tiles computed whole, or in steps of a few rows (on GPUs of a plane) with rings. */
 static void draw_rings(Plan *p, PlanGroup *group, Random *r)
 {
@@ -229,6 +245,8 @@ static void draw_rings(Plan *p, PlanGroup *group, Random *r)
         tessi_level_set_roll(&group->levels, 1);
     if (p->gpu && group->n_dims > 2)
         tessi_level_set_tile(group, tessi_level_roll_dim(group), planes ? 1 + draw(r, 4) : 1);
+    if (planes && draw(r, 2))
+        draw_held(group, r);
     tessi_plan_place_passes(p, group);
 }
 

@@ -205,10 +205,11 @@ static const char *check_threads(Check *c, const PlanGroup *group, KernelKind ki
             tiles ? "the grid of a kernel of warps has as many columns as they compute"
                   : "steps through the tiles of a GPU keep stages in lanes so far, "
                     "not in scratch");
-    if (tiles && (group->n_dims < 2 || threads.of[1] != 1))
+    if (tiles && (group->n_dims < 2 || (threads.of[1] != 1 && !tessi_plan_holds_planes(group))))
         return tessi_sprintf(a,
                              "group '%s': kernels of tiles and of warps are for stages of two "
-                             "dimensions or more, their blocks one line of threads",
+                             "dimensions or more, their blocks one line of threads, or rows that "
+                             "go through planes",
                              group->name);
     return NULL;
 }

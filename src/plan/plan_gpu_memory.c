@@ -1,0 +1,32 @@
+/* What memory and caches of a GPU take of a kernel. */
+#include "plan/plan_costs.h"
+#include "plan/plan_gpu_cost.h"
+
+/* The cache of a multiprocessor answers one line of 128 bytes a cycle; a warp whose threads stand `columns` elements
+ * apart touches that many times the lines that neighbours would. */
+double tessi_gpu_cache_seconds(const Machine *m, double loads, double element_bytes,
+                               int64_t columns)
+{
+    const double lines = element_bytes * (double)columns * PLAN_WARP / (double)m->line_bytes;
+    return loads * (lines > 1 ? lines : 1) / (PLAN_WARP * m->ghz * 1e9 * (double)m->cores);
+}
+
+/* The memory waits when too little is on its way. */
+void tessi_gpu_wait_for_memory(const Machine *m, KernelCost *cost, double points)
+{
+    /* Bytes that must be on their way to keep the memory busy, and that the threads have on their way. */
+    const double wanted = m->memory_gbs * m->latency_us * 1e3 / (double)m->cores;
+    double in_flight =
+        (double)cost->threads * points * cost->dram_seconds * m->memory_gbs * 1e9 / 2;
+    if (in_flight < wanted)
+        cost->dram_seconds *= wanted / in_flight;
+}
+
+/* The second cache is what a copy keeps busy: what blocks read of rows, columns and planes around theirs is paid for
+ * like all else. */
+void tessi_gpu_read_again(const Machine *m, KernelCost *cost)
+{
+    const double bytes = cost->dram_seconds * m->memory_gbs * 1e9 + cost->again_bytes;
+    const double seconds = bytes / (m->second_share * m->l2_gbs * 1e9);
+    cost->dram_seconds = seconds > cost->dram_seconds ? seconds : cost->dram_seconds;
+}
