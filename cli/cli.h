@@ -160,7 +160,7 @@ bool cli_check_nodata(const Nodata *nodata, const tess_program *p); /* the value
 void cli_say_nodata(const Nodata *nodata, const tess_program *p);
 /* --nodata alone: the values of the line, and those that its files say. */
 bool cli_find_nodata(const CommandLine *line, const tess_program *p, Nodata *found);
-/* False after saying that no pixel of the input is valid, read from `path`. */
+/* False after saying that no pixel of the input, or no coefficient of the mask, read from `path` counts. */
 bool cli_check_valid(const CommandLine *line, const Inputs *in, size_t input, const tess_info *info,
                      const char *path);
 void cli_add_result_nodata(const CommandLine *line, const tess_info *result,

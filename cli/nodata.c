@@ -200,7 +200,8 @@ static double element(const DLTensor *t, size_t i)
     case kDLUInt:
         return t->dtype.bits == 8    ? ((const uint8_t *)data)[i]
                : t->dtype.bits == 16 ? ((const uint16_t *)(const void *)data)[i]
-                                     : ((const uint32_t *)(const void *)data)[i];
+               : t->dtype.bits == 32 ? ((const uint32_t *)(const void *)data)[i]
+                                     : (double)((const uint64_t *)(const void *)data)[i];
     case kDLInt:
         return t->dtype.bits == 8    ? ((const int8_t *)data)[i]
                : t->dtype.bits == 16 ? ((const int16_t *)(const void *)data)[i]
@@ -241,6 +242,8 @@ bool cli_check_valid(const CommandLine *line, const Inputs *in, size_t input, co
 {
     const DLTensor *t = in->images[input];
     double value;
+    if (info->kind == TESS_MASK && !has_other(t, 0))
+        return cli_fail("%s: the mask has no point: all of its coefficients are 0", path), false;
     if (info->kind != TESS_IMAGE)
         return true;
     for (size_t i = 0; i < line->nodata.n; i++) {
