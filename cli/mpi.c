@@ -55,13 +55,13 @@ static bool gather(const void *own, size_t n, char **bytes, size_t *n_bytes)
     return *bytes != NULL;
 }
 
-static bool send(const void *bytes, size_t n)
+static bool send(int rank, const void *bytes, size_t n)
 {
     unsigned long long size = n;
-    MPI_Send(&size, 1, MPI_UNSIGNED_LONG_LONG, 0, TAG, MPI_COMM_WORLD);
+    MPI_Send(&size, 1, MPI_UNSIGNED_LONG_LONG, rank, TAG, MPI_COMM_WORLD);
     for (size_t done = 0; done < n; done += LARGEST)
         MPI_Send((const char *)bytes + done, n - done < LARGEST ? (int)(n - done) : LARGEST,
-                 MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
+                 MPI_BYTE, rank, TAG, MPI_COMM_WORLD);
     return true;
 }
 

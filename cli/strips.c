@@ -210,7 +210,12 @@ static bool add_results(StripRun *r)
     for (size_t i = 0; i < r->n_outputs; i++) {
         const DLTensor *t;
         int64_t place[TESS_MAX_SHAPE];
-        if (tess_part_result(r->s->parts, i, &t, place) != TESS_OK || !cli_strips_add(r, i, t))
+        if (tess_part_result(r->s->parts, i, &t, place) != TESS_OK)
+            return false;
+        bool shared = false, has_it = true;
+        if (!cli_team_shares_columns(r, i, &shared, &has_it))
+            return false;
+        if (shared ? !cli_team_join_columns(r, i, t) : has_it && !cli_strips_add(r, i, t))
             return false;
     }
     return true;
@@ -288,6 +293,7 @@ static bool end_outputs(StripRun *r, bool ok)
         ok = end_output(r, &r->output[i], ok, &numbers);
         tess_image_free(r->output[i].whole);
         free(r->output[i].held);
+        free(r->output[i].joined);
     }
     if (ok && numbers)
         cli_print_numbers(r->s->line, numbers);
@@ -309,13 +315,28 @@ static void show_progress(const StripRun *r, size_t number, int64_t done, int64_
     cli_progress_bar(text);
 }
 
+/* Of rows that were read as wholes, the columns that a part needs. */
+static void look_at_columns(const StripInput *in, const tess_part *part, DLTensor *t,
+                            int64_t *strides)
+{
+    int64_t stride = 1;
+    for (int d = t->ndim - 1; d >= 0; d--) {
+        strides[d] = stride;
+        stride *= in->extent[d];
+    }
+    t->strides = strides;
+    t->shape[1] = part->to[1] - part->from[1];
+    t->byte_offset += (uint64_t)(part->from[1] * strides[1]) * (t->dtype.bits / 8u);
+}
+
 static bool run_strip(StripRun *r, const tess_part *part, int turn)
 {
     Strips *s = r->s;
     const DLTensor **images = calloc(s->n_inputs + 1, sizeof *images);
     DLTensor *part_of = calloc(s->n_inputs + 1, sizeof *part_of);
     int64_t(*shape)[TESS_MAX_SHAPE] = calloc(s->n_inputs + 1, sizeof *shape);
-    bool ok = images && part_of && shape;
+    int64_t(*strides)[TESS_MAX_SHAPE] = calloc(s->n_inputs + 1, sizeof *strides);
+    bool ok = images && part_of && shape && strides;
     for (size_t i = 0; ok && i < s->n_inputs; i++) {
         const StripInput *in = &s->input[i];
         images[i] = in->whole;
@@ -326,6 +347,8 @@ static bool run_strip(StripRun *r, const tess_part *part, int turn)
         part_of[i].shape[0] = part->to[0] - part->from[0];
         part_of[i].data = in->window[turn]->data;
         images[i] = &part_of[i];
+        if (s->pass[part->pass].columns > 1)
+            look_at_columns(in, part, &part_of[i], strides[i]);
     }
     if (!ok)
         cli_fail("out of memory");
@@ -334,6 +357,7 @@ static bool run_strip(StripRun *r, const tess_part *part, int turn)
     free(images);
     free(part_of);
     free(shape);
+    free(strides);
     return ok;
 }
 
@@ -349,6 +373,8 @@ static bool plan_part(Strips *s, size_t number, int64_t begin, int64_t end, tess
 {
     cli_strips_part(s, number, begin, end, part);
     part->apart = s->line->team && s->pass[number].pass.numbers;
+    if (s->line->team && s->pass[number].columns > 1)
+        cli_strips_columns(s, number, s->line->team->rank, &part->begin[1], &part->end[1]);
     return tess_part_needs(s->parts, part) == TESS_OK
            || (cli_fail("%s", tess_parts_error(s->parts)), false);
 }
@@ -419,7 +445,7 @@ bool cli_strips_run(Strips *s)
     StripRun r = { .s = s };
     const double start = cli_clock_ms();
     cli_hold(NULL, 1); /* so that no part of a file is left when a signal ends us, after a strip */
-    bool ok = begin_journal(&r) && begin_outputs(&r);
+    bool ok = cli_team_settle_heights(s) && begin_journal(&r) && begin_outputs(&r);
     for (size_t i = 0; ok && i < s->n_passes; i++)
         ok = run_pass_together(&r, i);
     cli_progress(NULL, NULL);
@@ -435,6 +461,9 @@ bool cli_strips_run(Strips *s)
         char bytes[32];
         const StripPass *last = &s->pass[s->n_passes - 1];
         cli_size_text(last->bytes, bytes);
+        if (s->line->team && last->columns > 1)
+            cli_tell("%d processes share the rows, and %d the columns of each",
+                     s->line->team->size / last->columns, last->columns);
         cli_tell("in %lld strips of %lld rows, in %s of memory", (long long)last->n_strips,
                  (long long)last->height, bytes);
     }

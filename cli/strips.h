@@ -26,6 +26,7 @@ typedef struct StripInput {
 typedef struct StripPass {
     tess_pass pass;
     int64_t height, n_strips;
+    int columns;             /* of a team: so many share each row; 1: one has it */
     tess_part_memory memory; /* of its highest strip */
     double bytes;            /* all that is in memory then */
 } StripPass;
@@ -55,6 +56,8 @@ void cli_strips_free(Strips *s);
 void cli_strips_part(const Strips *s, size_t pass, int64_t begin, int64_t end, tess_part *part);
 /* The rows of the images that one of a team has in a pass; alone, all of them. */
 void cli_strips_share(const Strips *s, size_t pass, int rank, int64_t *begin, int64_t *end);
+/* Likewise the columns. */
+void cli_strips_columns(const Strips *s, size_t pass, int rank, int64_t *begin, int64_t *end);
 void cli_strips_explain(Strips *s);              /* prints the plan: explain --memory */
 void cli_size_text(double bytes, char text[32]); /* "1.5 GiB" */
 

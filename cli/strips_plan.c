@@ -157,10 +157,50 @@ void cli_strips_share(const Strips *s, size_t number, int rank, int64_t *begin, 
     const int64_t all = pass->ndim ? pass->shape[0] : 1;
     *begin = 0;
     *end = all;
+    const int columns = s->pass[number].columns > 1 ? s->pass[number].columns : 1;
     if (t && pass->ndim && pass->cut[0])
-        cli_team_share(t, rank, all, pass->align[0], begin, end);
+        cli_team_share(t->size / columns, rank / columns, all, pass->align[0], begin, end);
     else if (t && rank > 0)
         *end = 0;
+}
+
+void cli_strips_columns(const Strips *s, size_t number, int rank, int64_t *begin, int64_t *end)
+{
+    const tess_pass *pass = &s->pass[number].pass;
+    const int columns = s->pass[number].columns;
+    *begin = 0;
+    *end = pass->ndim > 1 ? pass->shape[1] : 1;
+    if (columns > 1)
+        cli_team_share(columns, rank % columns, pass->shape[1], pass->align[1], begin, end);
+}
+
+/* How many of a team share each row: so many that least is computed twice. Where that gains little, rows stay whole. */
+static void choose_columns(const Strips *s, size_t number)
+{
+    const double worth_it = 0.95;
+    StripPass *of = &s->pass[number];
+    const tess_pass *pass = &of->pass;
+    const Team *t = s->line->team;
+    double best = 0;
+    of->columns = 1;
+    if (!t || pass->numbers || pass->ndim < 2 || !pass->cut[0] || !pass->cut[1]
+        || pass->periodic[1])
+        return;
+    for (int columns = 1; columns <= t->size; columns++) {
+        const int rows = t->size / columns;
+        if (t->size % columns || pass->shape[0] / pass->align[0] < rows
+            || pass->shape[1] / pass->align[1] < columns)
+            continue;
+        const double high =
+            (double)pass->shape[0] / rows + (rows > 1 ? 2.0 * (double)pass->margin[0] : 0);
+        const double wide =
+            (double)pass->shape[1] / columns + (columns > 1 ? 2.0 * (double)pass->margin[1] : 0);
+        const double points = high * wide;
+        if (best == 0 || points < worth_it * best) {
+            best = points;
+            of->columns = columns;
+        }
+    }
 }
 
 void cli_strips_part(const Strips *s, size_t number, int64_t begin, int64_t end, tess_part *part)
@@ -261,6 +301,7 @@ static bool find_height(Strips *s, size_t number)
     pass->pass.struct_size = sizeof pass->pass;
     if (tess_parts_pass(s->parts, number, &pass->pass) != TESS_OK)
         return cli_fail("%s", tess_parts_error(s->parts)), false;
+    choose_columns(s, number);
     const int64_t rows = pass->pass.ndim ? pass->pass.shape[0] : 0, align = pass->pass.align[0];
     char why[400];
     if (!measure(s, number, rows))

@@ -29,7 +29,8 @@ typedef struct StripOutput {
     /* Of a team: */
     ResultWay way;
     TeamFile *file;
-    char *held; /* what came from others and is being written */
+    char *held;   /* what came from others and is being written */
+    char *joined; /* rows of which others had columns, likewise */
     tess_file_share share;
 } StripOutput;
 
@@ -54,6 +55,12 @@ bool cli_team_send(const Team *t, size_t number, const DLTensor *rows);
 bool cli_team_collect(StripRun *r); /* rank 0 receives all that */
 /* Adds rows to a copy of the whole result. */
 bool cli_team_assemble(StripOutput *o, const DLTensor *rows);
+/* Strips of those who share rows are of one height. */
+bool cli_team_settle_heights(Strips *s);
+/* Whether those who share rows have columns of a result each; if not all have the same, and *has_it for the first. */
+bool cli_team_shares_columns(const StripRun *r, size_t number, bool *shared, bool *has_it);
+/* Some columns of rows of a result: the first of those who share the rows gets them from the others, and adds them. */
+bool cli_team_join_columns(StripRun *r, size_t number, const DLTensor *t);
 /* Joins what all have found about numbers of whole images. */
 bool cli_team_join(Strips *s, size_t pass);
 /* Ends a file that they have written together; `error` is a doubt then. */

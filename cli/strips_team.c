@@ -33,8 +33,8 @@ static bool rows_of(const Strips *s, int rank, size_t number, int64_t *first, in
     for (int d = 0; d < pass->pass.ndim; d++)
         part.end[d] = pass->pass.shape[d];
     cli_strips_share(s, last, rank, &part.begin[0], &part.end[0]);
-    if (part.begin[0] >= part.end[0])
-        return true;
+    if (part.begin[0] >= part.end[0] || rank % pass->columns)
+        return true; /* others have all of it, or write it */
     if (tess_part_share(s->parts, &part, number, place, shape) != TESS_OK)
         return cli_fail("%s", tess_parts_error(s->parts)), false;
     *first = place[0];
@@ -68,6 +68,126 @@ bool cli_team_output(StripRun *r, size_t number)
     return true;
 }
 
+/* ---- Rows of which several have columns ------------------------------------------------------ */
+bool cli_team_settle_heights(Strips *s)
+{
+    const Team *t = s->line->team;
+    for (size_t k = 0; t && k < s->n_passes; k++) {
+        int64_t *all = NULL;
+        size_t n;
+        if (!t->gather(&s->pass[k].height, sizeof *all, (char **)&all, &n))
+            return cli_fail("out of memory"), false;
+        for (int i = 0; i < t->size; i++)
+            if (all[i] < s->pass[k].height)
+                s->pass[k].height = all[i];
+        free(all);
+    }
+    return true;
+}
+
+/* Bytes of a point of dimension 1, with all that lies in it. */
+static size_t column_bytes(const DLTensor *t)
+{
+    size_t bytes = t->dtype.bits / 8u;
+    for (int d = 2; d < t->ndim; d++)
+        bytes *= (size_t)t->shape[d];
+    return bytes;
+}
+
+/* Columns from `first` on of rows that are `wide` columns. */
+static void put_columns(char *rows, int64_t n_rows, int64_t wide, int64_t first, const char *from,
+                        size_t stride, int64_t n, size_t column)
+{
+    for (int64_t y = 0; y < n_rows; y++)
+        memcpy(rows + (size_t)(y * wide + first) * column, from + (size_t)y * stride,
+               (size_t)n * column);
+}
+
+static bool columns_of(const StripRun *r, int rank, size_t number, int64_t *first, int64_t *n)
+{
+    const Strips *s = r->s;
+    const size_t last = s->n_passes - 1;
+    int64_t place[TESS_MAX_SHAPE], shape[TESS_MAX_SHAPE];
+    tess_part part = { .struct_size = sizeof part, .pass = last };
+    for (int d = 0; d < s->pass[last].pass.ndim; d++)
+        part.end[d] = s->pass[last].pass.shape[d];
+    cli_strips_columns(s, last, rank, &part.begin[1], &part.end[1]);
+    if (tess_part_share(s->parts, &part, number, place, shape) != TESS_OK)
+        return cli_fail("%s", tess_parts_error(s->parts)), false;
+    *first = place[1];
+    *n = shape[1];
+    return true;
+}
+
+bool cli_team_shares_columns(const StripRun *r, size_t number, bool *shared, bool *has_it)
+{
+    const Team *team = r->s->line->team;
+    const int columns = r->s->pass[r->s->n_passes - 1].columns;
+    *shared = false;
+    *has_it = !team || team->rank % (columns > 1 ? columns : 1) == 0;
+    for (int k = 0; team && columns > 1 && k < 2; k++) {
+        int64_t first, n;
+        if (r->output[number].shape.ndim < 2)
+            return true;
+        if (!columns_of(r, k, number, &first, &n))
+            return false;
+        *shared = *shared || n < r->output[number].extent[1];
+    }
+    return true;
+}
+
+/* The columns of another one. */
+static bool take_columns(StripRun *r, int rank, size_t number, const DLTensor *t, char *rows)
+{
+    const int64_t wide = r->output[number].extent[1];
+    int64_t first, n;
+    char *text = NULL;
+    size_t bytes;
+    if (!columns_of(r, rank, number, &first, &n) || !r->s->line->team->receive(rank, &text, &bytes))
+        return cli_fail("out of memory"), false;
+    const size_t column = column_bytes(t), stride = (size_t)n * column;
+    const bool ok = bytes == stride * (size_t)t->shape[0];
+    if (ok)
+        put_columns(rows, t->shape[0], wide, first, text, stride, n, column);
+    free(text);
+    return ok || (cli_fail("internal error: processes share rows of different strips"), false);
+}
+
+bool cli_team_join_columns(StripRun *r, size_t number, const DLTensor *t)
+{
+    const Team *team = r->s->line->team;
+    StripOutput *o = &r->output[number];
+    const int columns = r->s->pass[r->s->n_passes - 1].columns, at = team->rank % columns;
+    const bool is_first = at == 0;
+    const int64_t wide = is_first ? o->extent[1] : t->shape[1];
+    const size_t column = column_bytes(t), row = (size_t)wide * column;
+    char *rows = malloc(row * (size_t)t->shape[0] + 1);
+    if (!rows)
+        return cli_fail("out of memory"), false;
+    put_columns(rows, t->shape[0], wide, 0, (const char *)t->data + t->byte_offset,
+                (size_t)t->strides[0] * (t->dtype.bits / 8u), t->shape[1], column);
+    if (!is_first) {
+        const bool ok = team->send(team->rank - at, rows, row * (size_t)t->shape[0]);
+        free(rows);
+        return ok;
+    }
+    bool ok = true;
+    for (int k = 1; ok && k < columns; k++)
+        ok = take_columns(r, team->rank + k, number, t, rows);
+    DLTensor whole = *t;
+    int64_t shape[TESS_MAX_SHAPE];
+    memcpy(shape, o->extent, sizeof shape);
+    shape[0] = t->shape[0];
+    whole.shape = shape;
+    whole.strides = NULL;
+    whole.data = rows;
+    whole.byte_offset = 0;
+    ok = ok && cli_strips_add(r, number, &whole);
+    free(o->joined); /* the writer is done with it */
+    o->joined = rows;
+    return ok;
+}
+
 /* ---- Results that rank 0 writes -------------------------------------------------------------- */
 typedef struct Message {
     int64_t output, rows; /* output -1: this rank has sent all */
@@ -85,7 +205,7 @@ bool cli_team_send(const Team *t, size_t number, const DLTensor *rows)
         return cli_fail("out of memory"), false;
     memcpy(text, &head, sizeof head);
     memcpy(text + sizeof head, (const char *)rows->data + rows->byte_offset, bytes);
-    const bool ok = rows->shape[0] == 0 || t->send(text, sizeof head + bytes);
+    const bool ok = rows->shape[0] == 0 || t->send(0, text, sizeof head + bytes);
     free(text);
     return ok;
 }
@@ -154,7 +274,7 @@ bool cli_team_collect(StripRun *r)
     if (!sends)
         return true;
     if (t->rank)
-        return t->send(&last, sizeof last);
+        return t->send(0, &last, sizeof last);
     for (int rank = 1; rank < t->size; rank++)
         if (!receive_all(r, rank))
             return false;

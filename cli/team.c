@@ -38,9 +38,10 @@ bool cli_team_agree(Team *t, bool ok)
 }
 
 /* ---- Shares ---------------------------------------------------------------------------------- */
-void cli_team_share(const Team *t, int rank, int64_t n, int64_t align, int64_t *first, int64_t *end)
+void cli_team_share(int size_of_team, int rank, int64_t n, int64_t align, int64_t *first,
+                    int64_t *end)
 {
-    const int64_t units = n / align + (n % align != 0), size = t->size;
+    const int64_t units = n / align + (n % align != 0), size = size_of_team;
     /* So many each, and one more for the first ones of those that are left. */
     const int64_t each = units / size, more = units % size;
     const int64_t from = each * rank + (rank < more ? rank : more);

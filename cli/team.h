@@ -13,8 +13,8 @@ struct Team {
     int near, n_near; /* which of those on this machine it is, and how many they are */
     /* all: the bytes of each, in the order of ranks; *bytes is the caller's. False: out of memory. */
     bool (*gather)(const void *own, size_t n, char **bytes, size_t *n_bytes);
-    /* Messages to rank 0, which receives those of a rank in their order; *bytes is the caller's. */
-    bool (*send)(const void *bytes, size_t n);
+    /* Messages to a rank, which receives those of another in their order; *bytes is the caller's. */
+    bool (*send)(int rank, const void *bytes, size_t n);
     bool (*receive)(int rank, char **bytes, size_t *n);
     /* all: a file that they write together, under another name until it is complete. NULL after `error`. */
     TeamFile *(*open)(const char *path, char *error, size_t error_size);
@@ -31,9 +31,8 @@ void cli_team_settle(CommandLine *line);
  * cli_team_listen; rank 0 has said it. A failure is the last thing that they agree on. */
 bool cli_team_agree(Team *t, bool ok);
 void cli_team_listen(Team *t);
-/* The rows first..end of n that are rank's, which begin at multiples of `align`; rank 0 has some. */
-void cli_team_share(const Team *t, int rank, int64_t n, int64_t align, int64_t *first,
-                    int64_t *end);
+/* The rows first..end of n that are rank's, of so many, which begin at multiples of `align`; rank 0 has some. */
+void cli_team_share(int size, int rank, int64_t n, int64_t align, int64_t *first, int64_t *end);
 /* A run of the program on the line; an exit status. */
 int cli_team_run(const CommandLine *line, Session *s);
 

@@ -46,6 +46,29 @@ def test_bad(folder):
     check("a missing file is said once", ran.returncode == 1 and err.count("none.npy") == 1, err)
 
 
+def test_columns(folder):
+    """Shares that are rectangles: files of all and of the first, strips, samplings, pixels of fields."""
+    tool.write_npy(folder / "square.npy", (120, 100), "|u1", [i * i % 251 for i in range(12000)])
+    (folder / "wide.tess").write_text("""struct P { float u; float v; }
+stencil f(vector#2 uint8 A) { return A@[-20, 1] + 2.0 * A@[20, -2] + A@[0, 3]; }
+stencil g(vector#2 float A) { return struct P(A@[1, 0], A - index(1)); }
+parameter M, N;
+vector#2 uint8 a[M, N];
+b = f(a:mirror);
+return b, g(b:clamp), b@[(0, 2), (1, 3)], cast<uint8>(b * 0.2), maximum(b);
+""")
+    names = ["b.npy", "g.npy", "c.tif", "d.png"]
+    words = ["run", folder / "wide.tess", folder / "square.npy", "--target=interp"]
+    alone = tool.run(*words, *(f"-o{folder / n}" for n in names))
+    for n, memory in ((6, "--memory=1G"), (4, "--memory=24780K")):
+        ran = mpirun(n, TOOL, *words, *(f"-o{folder / f'all-{name}'}" for name in names), "-v", memory)
+        out, err = ran.communicate()
+        fine = ran.returncode == 0 and alone[0] == 0
+        same = [fine and (folder / f"all-{k}").read_bytes() == (folder / k).read_bytes() for k in names]
+        check(f"rectangles of {n}", same == [True] * 4 and "the columns of each" in err and out == alone[1],
+              f"{same} {err} {alone[2]}")
+
+
 def test_few_rows(folder):
     """More processes than rows: some have none."""
     tool.write_npy(folder / "few.npy", (2, 7), "|u1", list(range(14)))
@@ -55,8 +78,8 @@ def test_few_rows(folder):
     alone = tool.run(*words, folder / "one.npy", "-o", folder / "one2.npy")
     ran = mpirun(4, TOOL, *words, folder / "four.npy", "-o", folder / "four2.npy")
     out, err = ran.communicate()
-    same = all((folder / f"one{k}.npy").read_bytes() == (folder / f"four{k}.npy").read_bytes() for k in ("", "2")) \
-        if ran.returncode == 0 else False
+    pairs = [(folder / f"one{k}.npy", folder / f"four{k}.npy") for k in ("", "2")]
+    same = ran.returncode == 0 and all(a.read_bytes() == b.read_bytes() for a, b in pairs)
     check("two rows on four processes", alone[0] == 0 and same, err)
 
 
@@ -87,6 +110,7 @@ def main():
         (folder / "f.tess").write_text(BLUR)
         test_corpus(folder, (1, 2, 3, 4, 7) if everything else (3,), 1 if everything else 40)
         test_bad(folder)
+        test_columns(folder)
         test_few_rows(folder)
         test_death(folder)
     tool.finish()
