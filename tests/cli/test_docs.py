@@ -111,7 +111,8 @@ ERRORS_HEAD = """# Diagnostics
 
 Written by `tests/cli/test_docs.py --accept` from `src/base/diags.def` and the cases in `tests/errors/`. Each diagnostic
 has a code, a place, the line with a caret and one sentence, here with N for numbers and … for words; some have a note
-or a help. Errors stop a program, warnings do not. `--diagnostics=json` gives one object a line, for editors.
+or a help, which the chapters show. Errors stop a program, warnings do not. `--diagnostics=json` gives one object a
+line, for editors.
 """
 
 
@@ -127,20 +128,26 @@ def example_of(name):
     return ""
 
 
-def errors_page():
+def errors_pages():
+    """docs/errors.md, which lists the diagnostics, and the pages of its chapters, which show them."""
     found = DIAGNOSTIC.findall((tool.ROOT / "src" / "base" / "diags.def").read_text())
-    text = ERRORS_HEAD
+    pages = {"errors.md": ERRORS_HEAD}
     for number, title in CHAPTERS.items():
         members = sorted((code, name, sentence) for name, _, code, sentence in found if code[1:3] == number)
-        text += f"\n## {title}\n" if members else ""
+        page = f"errors/{'-'.join(title.lower().replace(',', '').split())}.md"
+        pages["errors.md"] += f"\n## [{title}]({page})\n\n| code | sentence |\n| --- | --- |\n" if members else ""
+        text = f"# {title}\n\nOf the [diagnostics](../errors.md).\n"
         for code, name, sentence in members:
             shown = re.sub(r"%(?:lld|u|d|g)", "N", sentence.replace('\\"', '"').replace("%02x", "NN"))
             shown = re.sub(r"%[sc]", "…", shown)
             tool.check(f"{code} is shown without a format", "%" not in shown, shown)
+            pages["errors.md"] += f"| {code} | {shown.replace('|', chr(92) + '|')} |\n"
             text += f"\n**{code}** {shown}\n"
             example = example_of(name)
             text += f"```text\n{example}```\n" if example else ""
-    return text
+        if members:
+            pages[page] = text
+    return pages
 
 
 ROW = re.compile(r'^([A-Z_]+)\((.*?)\)\n(?=\n|\Z|[A-Z_]+\()', re.M | re.S)
@@ -183,17 +190,20 @@ def check_tables(page, text):
     return text
 
 
-def check_errors_page():
-    path, text = tool.ROOT / "docs" / "errors.md", errors_page()
-    if accept:
-        path.write_text(text)
-    tool.check(
-        "docs/errors.md", path.exists() and path.read_text() == text, "renew it with tests/cli/test_docs.py --accept"
-    )
+def check_errors_pages():
+    pages, docs = errors_pages(), tool.ROOT / "docs"
+    for name, text in pages.items():
+        path = docs / name
+        if accept:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text)
+        tool.check(f"docs/{name}", path.exists() and path.read_text() == text, "renew it with test_docs.py --accept")
+    there = {str(path.relative_to(docs)) for path in (docs / "errors").glob("*.md")}
+    tool.check("no page of errors is left over", there < set(pages), there - set(pages))
 
 
 with tool.workspace() as folder:
-    check_errors_page()
+    check_errors_pages()
     check_recipes()
     found = 0
     for page in pages():
