@@ -206,6 +206,12 @@ static int load(CWriter *w, const LExpr *e)
             ? tessi_sprintf(w->arena, "tess_load_%s", tessi_type_info(b->type)->brief)
         : b->type == TYPE_F16 ? "tess_f32_from_f16bits"
                               : NULL;
+    if (e->ref == LLOAD_FOURS) {
+        tessi_text_add(&w->line, "tess_four(&");
+        tessi_c_place(w, e->buffer, e->arg);
+        tessi_text_add(&w->line, ")");
+        return C_PRIMARY;
+    }
     /* Programs write 0 and 1 only; whoever fills an input may not. */
     bool any_bool = !convert && b->type == TYPE_BOOL && b->kind == LBUF_INPUT;
     if (convert)

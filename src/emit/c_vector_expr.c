@@ -179,6 +179,13 @@ static void load(CWriter *w, const LExpr *e)
         tessi_text_add(&w->line, truth ? ")" : "");
         return;
     }
+    if (e->ref == LLOAD_FOURS) {
+        tessi_c_use_fours(w);
+        tessi_text_add(&w->line, "tess_fours_v(");
+        place(w, e);
+        tessi_text_add(&w->line, ")");
+        return;
+    }
     if (e->ref)
         tessi_c_use_pairs(w, element);
     else

@@ -93,6 +93,12 @@ void tessi_c_use_pairs(CWriter *w, ScalarType t)
                       tessi_c_element(t), brief(t), brief(wide)));
 }
 
+void tessi_c_use_fours(CWriter *w)
+{
+    tessi_c_use_type(w, TYPE_U32);
+    use(w, &w->vector_operators, "TESS_VECTOR_FOURS");
+}
+
 void tessi_c_use_places(CWriter *w)
 {
     tessi_c_use_type(w, TYPE_INDEX);
@@ -259,6 +265,7 @@ static const char *operator_line(CWriter *w, Op op, ScalarType t, bool by)
         return tessi_sprintf(w->arena, "TESS_VECTOR_SELECT(%s, %s, %s, %s)", v, s,
                              integer(bytes, false), resized(w, "x", lane, bytes, false));
     case OP_FMA: return tessi_sprintf(w->arena, "TESS_VECTOR_FMA(%s, %s)", v, s);
+    case OP_DOT: return tessi_sprintf(w->arena, "TESS_VECTOR_DOT(%s)", v);
     case OP_EXP:
     case OP_EXP2_NEAR:
         if (t == TYPE_F32)

@@ -119,6 +119,20 @@ static bool load_at(Run *r, LBufferId id, const int64_t *index, Value *out)
     return true;
 }
 
+/* Four bytes, the first in the low bits. */
+static bool load_four(Run *r, LBufferId b, int64_t *index, Value *out)
+{
+    uint32_t word = 0;
+    for (int k = 0; k < 4; k++, index[r->buffers[b.v].buffer->n_dims - 1]++) {
+        Value byte;
+        if (!load_at(r, b, index, &byte))
+            return false;
+        word |= (uint32_t)byte.i << 8 * k;
+    }
+    *out = tessi_value_int(word);
+    return true;
+}
+
 /* That of the lane in hand, of a vector. */
 static bool load(Run *r, const LExpr *e, Value *out)
 {
@@ -139,6 +153,8 @@ static bool load(Run *r, const LExpr *e, Value *out)
             return false;
         index[e->n_args - 1] += e->ref == LLOAD_EVENS ? -1 : 1;
     }
+    if (e->ref == LLOAD_FOURS)
+        return load_four(r, e->buffer, index, out);
     return load_at(r, e->buffer, index, out);
 }
 

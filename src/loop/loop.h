@@ -54,7 +54,9 @@ enum {                  /* LOAD of a vector, from the index on: */
        LLOAD_EVENS = 1, /* each other byte as 16 bits, the first */
        LLOAD_ODDS = 2,  /* the second */
        LLOAD_ROW = 3,   /* a row, for a variable of its kind */
-       LLOAD_EACH = 4 /* of each lane an element of its own: some indices are vectors of integers */
+       LLOAD_EACH =
+           4, /* of each lane an element of its own: some indices are vectors of integers */
+       LLOAD_FOURS = 5 /* four bytes as a word, the first in the low bits; also of a scalar */
 };
 typedef struct LExpr {
     LExprKind kind;

@@ -113,8 +113,9 @@ LExprId tessi_lexpr_with_args(LoopProgram *p, const LExpr *e, const LExprId *arg
     LExpr copy = *e;
     switch (e->kind) {
     case LEXPR_LOAD:
-        return e->lanes ? tessi_lexpr_load_lanes(p, e->lanes, e->ref, e->buffer, arg)
-                        : tessi_lexpr_load(p, e->buffer, arg, e->n_args);
+        return e->lanes || e->ref == LLOAD_FOURS
+                   ? tessi_lexpr_load_lanes(p, e->lanes, e->ref, e->buffer, arg)
+                   : tessi_lexpr_load(p, e->buffer, arg, e->n_args);
     case LEXPR_SPLAT: return tessi_lexpr_splat(p, e->lanes, arg[0]);
     case LEXPR_VECTORS:
     case LEXPR_RAMP:

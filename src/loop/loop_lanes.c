@@ -55,6 +55,8 @@ LExprId tessi_lexpr_load_lanes(LoopProgram *p, uint8_t lanes, uint32_t how, LBuf
     ScalarType t = tessi_value_type(buffer->type);
     if (how == LLOAD_EVENS || how == LLOAD_ODDS)
         t = tessi_is_unsigned(t) ? TYPE_U16 : TYPE_I16;
+    if (how == LLOAD_FOURS)
+        t = TYPE_U32;
     LExpr e = { .kind = LEXPR_LOAD,
                 .type = t,
                 .lanes = lanes,

@@ -19,6 +19,7 @@ void tessi_loop_share(LoopProgram *p);
 /* Vector loops of CPUs (loop/vector.h). */
 void tessi_loop_channels_side_by_side(LoopProgram *p);
 void tessi_loop_turn(LoopProgram *p);
+void tessi_loop_dots(LoopProgram *p);
 void tessi_loop_slide(LoopProgram *p);
 void tessi_loop_pairs(LoopProgram *p);
 void tessi_loop_lanes(LoopProgram *p);

@@ -21,12 +21,13 @@ typedef struct Call {
     uint32_t how; /* of a load */
 } Call;
 static const Call calls[] = {
-    { "lanes_", FORM_LANES, 0, 0 },        { "vectors_", FORM_VECTORS, 1, 0 },
-    { "splat_", FORM_SPLAT, 1, 0 },        { "ramp_", FORM_RAMP, 1, 0 },
-    { "load_", FORM_LOAD, 1, 0 },          { "evens_", FORM_LOAD, 1, LLOAD_EVENS },
-    { "odds_", FORM_LOAD, 1, LLOAD_ODDS }, { "row_", FORM_LOAD, 1, LLOAD_ROW },
-    { "each_", FORM_LOAD, 1, LLOAD_EACH }, { "at", FORM_AT, 2, 0 },
-    { "pairs", FORM_PAIRS, 2, 0 },         { "low", FORM_LOW, 1, 0 }
+    { "lanes_", FORM_LANES, 0, 0 },         { "vectors_", FORM_VECTORS, 1, 0 },
+    { "splat_", FORM_SPLAT, 1, 0 },         { "ramp_", FORM_RAMP, 1, 0 },
+    { "load_", FORM_LOAD, 1, 0 },           { "evens_", FORM_LOAD, 1, LLOAD_EVENS },
+    { "odds_", FORM_LOAD, 1, LLOAD_ODDS },  { "row_", FORM_LOAD, 1, LLOAD_ROW },
+    { "each_", FORM_LOAD, 1, LLOAD_EACH },  { "fours_", FORM_LOAD, 1, LLOAD_FOURS },
+    { "fours", FORM_LOAD, 1, LLOAD_FOURS }, { "at", FORM_AT, 2, 0 },
+    { "pairs", FORM_PAIRS, 2, 0 },          { "low", FORM_LOW, 1, 0 }
 };
 
 typedef struct Found {

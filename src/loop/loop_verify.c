@@ -67,7 +67,10 @@ static bool check_load(Verifier *v, const LExpr *e)
     }
     const bool halves = e->ref == LLOAD_EVENS || e->ref == LLOAD_ODDS;
     const ScalarType half = tessi_is_unsigned(b->type) ? TYPE_U16 : TYPE_I16;
-    return e->type == (halves ? half : tessi_value_type(b->type))
+    return e->type
+               == (halves                  ? half
+                   : e->ref == LLOAD_FOURS ? TYPE_U32
+                                           : tessi_value_type(b->type))
            || fault(v, "a load of '%s' has the wrong type", shown(b->name));
 }
 

@@ -38,8 +38,12 @@ static const char *load_fault(const LoopProgram *p, const LExpr *e)
     const LBuffer *b = &p->buffers.at[e->buffer.v];
     if (b->lanes)
         return e->lanes == b->lanes && !e->ref ? NULL : "an element that is a vector is no scalar";
+    if (e->ref == LLOAD_FOURS && (b->type != TYPE_U8 || (e->lanes && e->lanes != 4)))
+        return "fours are of bytes without signs, in lanes of 32 bits";
+    if (e->ref == LLOAD_FOURS && !tessi_loop_is_dense(p, e->buffer))
+        return "elements that do not lie side by side are loaded as a word";
     if (!e->lanes)
-        return e->ref ? "a load of a scalar is of one element" : NULL;
+        return e->ref && e->ref != LLOAD_FOURS ? "a load of a scalar is of one element" : NULL;
     if (e->ref == LLOAD_EACH)
         return each_fault(p, e);
     if (!tessi_loop_is_dense(p, e->buffer))
@@ -48,7 +52,7 @@ static const char *load_fault(const LoopProgram *p, const LExpr *e)
         return "even and odd elements are bytes, in lanes of 16 bits";
     if (e->ref == LLOAD_ROW && (e->lanes < 4 || tessi_type_info(b->type)->bytes != e->lanes))
         return "a row is of values as wide as its lanes, 32 bits or 64";
-    return e->ref > LLOAD_EACH ? "a load is of no kind" : NULL;
+    return e->ref > LLOAD_FOURS ? "a load is of no kind" : NULL;
 }
 
 static bool is_index(const LExpr *e)

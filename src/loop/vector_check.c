@@ -170,8 +170,10 @@ static bool check_load(Vectors *v, const LExpr *e)
     const ScalarType t = v->p->buffers.at[e->buffer.v].type;
     const bool near = tessi_vector_side_by_side(v, e->buffer, e->arg);
     int n = 0;
+    if (e->ref == LLOAD_FOURS && !near)
+        return false;
     touch(v, v->loaded, e->buffer);
-    widen(v, near ? t : e->type);
+    widen(v, near && !e->ref ? t : e->type);
     for (int i = 0; i < e->n_args; i++) {
         note_loads(v, e->arg[i]);
         if (near || tessi_vector_shape(v, e->arg[i]) == SHAPE_UNIFORM)

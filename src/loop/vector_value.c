@@ -47,7 +47,7 @@ static LExprId load(Vectors *v, const LExpr *e)
         arg[i] = near || tessi_vector_shape(v, e->arg[i]) == SHAPE_UNIFORM
                      ? tessi_vector_scalar(v, e->arg[i])
                      : tessi_vector_value(v, e->arg[i]);
-    return tessi_lexpr_load_lanes(v->p, v->lane_bytes, near ? 0 : LLOAD_EACH, e->buffer, arg);
+    return tessi_lexpr_load_lanes(v->p, v->lane_bytes, near ? e->ref : LLOAD_EACH, e->buffer, arg);
 }
 
 static LExprId value_of(Vectors *v, const LExpr *e)
