@@ -523,7 +523,9 @@ static void explain_input(const Strips *s, size_t i)
         times += use == TESS_PART_UNUSED ? 0 : use == TESS_PART_CUT && far ? 3 : 1;
     }
     cli_size_text(bytes_of(in), size);
-    if (in->reader)
+    if (in->reader && s->rounds)
+        printf("%s: %s, row by row, in each round that needs it\n", in->path, size);
+    else if (in->reader)
         printf("%s: %s, row by row, from the beginning %d time%s\n", in->path, size, times,
                times == 1 ? "" : "s");
     else

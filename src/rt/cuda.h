@@ -56,6 +56,7 @@ typedef struct CudaDevice {
     CUcontext context;
     bool retained;                 /* the context is the device's primary one and was retained */
     _Atomic(CudaStage *) stage[2]; /* of large copies: to the host, to the device; NULL: none yet */
+    atomic_bool had_large[2];      /* likewise: there was one */
     uint64_t asked; /* by number of a device: it was asked for access to its memory */
 } CudaDevice;
 struct DeviceModule;
@@ -75,7 +76,7 @@ CUresult tessi_cuda_copy_linear(const CudaDevice *d, const DeviceCopy *copy, CUs
 
 /* ---- cuda_stage.c: large copies between the device and ordinary memory of the host */
 /* Whether a copy is one; a single row may be of any length. */
-bool tessi_cuda_stages(const CudaDevice *d, const DeviceCopy *copy);
+bool tessi_cuda_stages(CudaDevice *d, const DeviceCopy *copy);
 /* In the place of the driver's copy; to the host it is done when this returns. *done false: there is no memory for it,
  * and nothing was done. The context must be entered. */
 CUresult tessi_cuda_stage_copy(CudaDevice *d, const DeviceCopy *copy, CUstream stream, bool *done);

@@ -14,7 +14,9 @@ enum {
     TURNS = 2,
     CHUNK = 2 << 20,
     PIECE = 4096,
-    WORTH_IT = 8 << 20, /* bytes of a copy */
+    WORTH_IT = 8 << 20, /* bytes of a copy, where there are buffers */
+    ALONE =
+        64 << 20, /* and where they are to be made for it alone, which takes some milliseconds */
     POINTER_MEMORY = 2,
     EVENT_WITHOUT_TIME = 2,
     STREAM_NON_BLOCKING = 1,
@@ -238,14 +240,17 @@ static CudaStage *stage_of(CudaDevice *d, int k)
 }
 
 /* ---- Copies ---------------------------------------------------------------------------------- */
-bool tessi_cuda_stages(const CudaDevice *d, const DeviceCopy *c)
+bool tessi_cuda_stages(CudaDevice *d, const DeviceCopy *c)
 {
     int type = 0;
-    if (c->way == DEVICE_WITHIN || !d->api.host_alloc || !d->api.host_free
-        || c->row_bytes * c->rows < WORTH_IT || (c->rows > 1 && c->row_bytes > CHUNK))
+    const size_t bytes = c->row_bytes * c->rows;
+    const int k = c->way == DEVICE_TO_DEVICE;
+    if (c->way == DEVICE_WITHIN || !d->api.host_alloc || !d->api.host_free || bytes < WORTH_IT
+        || (c->rows > 1 && c->row_bytes > CHUNK))
         return false;
-    const void *host = c->way == DEVICE_TO_DEVICE ? (char *)c->from + c->from_offset
-                                                  : (char *)c->to + c->to_offset;
+    if (!atomic_load(&d->stage[k]) && !atomic_exchange(&d->had_large[k], true) && bytes < ALONE)
+        return false;
+    const void *host = k ? (char *)c->from + c->from_offset : (char *)c->to + c->to_offset;
     return d->api.pointer_attribute(&type, POINTER_MEMORY, (CUdeviceptr)(uintptr_t)host) != CUDA_OK
            || type != MEMORY_HOST; /* that the bus can read already */
 }
