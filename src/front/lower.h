@@ -170,6 +170,8 @@ ExprId tessi_lower_both(Lower *l, ExprId a, ExprId b); /* a & b, none being true
 /* lower_nodata.c */
 StageId tessi_lower_input_validity(Lower *l, const TInput *in, const LValue *v);
 /* image:valid(mask). */
+/* `other` goes by the points of v->base: the run checks that they have one size. `what` stands for its name. */
+void tessi_lower_must_agree(Lower *l, const TValue *v, const TValue *other, const char *what);
 void tessi_lower_with_validity(Lower *l, const TValue *v, LValue *out);
 /* What a reduction of the whole image v->base goes over, so that points that are not valid do not count. */
 StageId tessi_lower_valid_points(Lower *l, const TValue *v, uint32_t channel);

@@ -67,30 +67,31 @@ static const char *shown(const Lower *l, const TValue *v, const char *otherwise)
     return v->name ? v->name : tessi_lower_shown(l, v->span, otherwise);
 }
 
-/* Mask and image have one size: the run checks it. */
-static void must_agree(Lower *l, const TValue *v, SizeId image, SizeId mask, uint32_t d)
+void tessi_lower_must_agree(Lower *l, const TValue *v, const TValue *other, const char *what)
 {
-    int64_t apart;
-    if (image.v == mask.v)
-        return;
-    const Agreement must = { .a = image,
-                             .b = mask,
-                             .dim = d,
-                             .name_a = shown(l, v->base, "the image"),
-                             .name_b = shown(l, v->mask, "its mask"),
-                             .span = v->span };
-    VEC_PUSH(l->g->arena, &l->g->agreements, must);
-    if (tessi_size_is_const(l->g, tessi_size_sub(l->g, image, mask), &apart) && apart)
-        tessi_lower_sizes_differ(l, &must, v->n_dims, apart);
+    const LValue *image = &l->value[v->base->id], *beside = &l->value[other->id];
+    for (uint32_t d = 0; d < v->base->n_dims; d++) {
+        int64_t apart;
+        if (image->size[d].v == beside->size[d].v)
+            continue;
+        const Agreement must = { .a = image->size[d],
+                                 .b = beside->size[d],
+                                 .dim = d,
+                                 .name_a = shown(l, v->base, "the image"),
+                                 .name_b = shown(l, other, what),
+                                 .span = v->span };
+        VEC_PUSH(l->g->arena, &l->g->agreements, must);
+        if (tessi_size_is_const(l->g, tessi_size_sub(l->g, must.a, must.b), &apart) && apart)
+            tessi_lower_sizes_differ(l, &must, v->base->n_dims, apart);
+    }
 }
 
 void tessi_lower_with_validity(Lower *l, const TValue *v, LValue *out)
 {
     const LValue *base = &l->value[v->base->id], *mask = &l->value[v->mask->id];
-    for (uint32_t d = 0; d < v->n_dims; d++) {
+    for (uint32_t d = 0; d < v->n_dims; d++)
         out->size[d] = base->size[d];
-        must_agree(l, v, base->size[d], mask->size[d], d);
-    }
+    tessi_lower_must_agree(l, v, v->mask, "its mask");
     for (uint32_t k = 0; k < out->n_channels; k++)
         out->stage[k] = base->stage[k];
     ExprId valid = tessi_lower_own_point(l, mask->stage[0]);

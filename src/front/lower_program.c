@@ -120,14 +120,16 @@ static StageId keys_of(Lower *l, const TValue *v)
     if (!v->keys)
         return (StageId){ 0 };
     const LValue *keys = &l->value[v->keys->id], *base = &l->value[v->base->id];
+    const StageId found = tessi_lower_countable(l, v->keys);
     bool same = true;
     for (int d = 0; d < v->base->n_dims; d++)
         same = same && keys->size[d].v == base->size[d].v;
-    if (!same && !l->failed) {
-        tessi_diag(l->d, DIAG_KEYS_SIZE, v->span);
-        l->failed = true;
-    }
-    return tessi_lower_countable(l, v->keys);
+    if (same)
+        return found;
+    /* The run sees to it that the sizes are one, which is then that of the image. */
+    tessi_lower_must_agree(l, v, v->keys, "its keys");
+    return tessi_lower_pointwise(l, base->stage[0], "keys", tessi_stage(l->g, found)->type,
+                                 tessi_lower_own_point(l, found));
 }
 
 static ExprId reduced(Lower *l, const TValue *v, const LValue *out, StageId source, Reduction r,

@@ -130,7 +130,9 @@ static void sized_input(Parser *p, AstDecl *d)
     d->name = tessi_parse_name(p, d->type.is_mask ? "the name of a mask" : "the name of an image");
     const TokenKind next = tessi_parse_peek(p);
     d->own_sizes = !p->forma && d->type.is_image && (next == TOK_SEMICOLON || next == TOK_COMMA);
-    if (!d->own_sizes && tessi_parse_expect(p, TOK_LBRACKET, "'[' and the sizes"))
+    if (!d->own_sizes
+        && tessi_parse_expect(p, TOK_LBRACKET,
+                              p->forma ? "'[' and the sizes" : "';', or '[' and the sizes"))
         tessi_parse_expr_list(p, TOK_RBRACKET, &d->sizes);
 }
 

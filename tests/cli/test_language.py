@@ -137,6 +137,8 @@ def check_sizes(folder):
     sentence = "sizes.tess:3:8: the operands 'a' and 'b' have 3 and 2 points in dimension 0"
     tool.check("sizes differ", code == 1 and sentence in said, said)
     tool.check("nothing is written", not (folder / "out.npy").exists())
+    code, _, said = run("return total(a, b, 4);", "b.npy")
+    tool.check("keys of another size", code == 1 and sentence in said, said)
     code, _, said = run("return a - b;", "a.npy")
     tool.check("equal sizes", code == 0, said)
     code, _, said = run("return a[0..1, ..] - b;", "b.npy")
