@@ -642,6 +642,21 @@ typedef char tess_16_i8 __attribute__((vector_size(16)));
 #define TESS_HALVES_v16_int8_t(x)  TESS_AS(v16, int16_t, x)
 #define TESS_BYTES_v16(x)          TESS_AS(v16, int8_t, x)
 #endif
+/* Between lanes of 8 bytes and elements of 4: GCC 12 halves vectors of 64 bytes to convert them. */
+#if TESS_GCC_X86 == 64
+typedef float tess_8_f32 __attribute__((vector_size(32)));
+typedef int32_t tess_8_i32 __attribute__((vector_size(32)));
+typedef double tess_8_f64 __attribute__((vector_size(64)));
+#define TESS_DOUBLES_float(x) \
+    __builtin_ia32_cvtps2pd512_mask((tess_8_f32)(x), (tess_8_f64){ 0 }, 0xff, 4)
+#define TESS_DOUBLES_int32_t(x) \
+    __builtin_ia32_cvtdq2pd512_mask((tess_8_i32)(x), (tess_8_f64){ 0 }, 0xff)
+#define TESS_FLOATS(x) __builtin_ia32_cvtpd2ps512_mask((tess_8_f64)(x), (tess_8_f32){ 0 }, 0xff, 4)
+#else
+#define TESS_DOUBLES_float(x)   TESS_AS(v64, double, x)
+#define TESS_DOUBLES_int32_t(x) TESS_AS(v64, double, x)
+#define TESS_FLOATS(x)          TESS_AS(v64, float, x)
+#endif
 #define TESS_WIDEN(T, x) ((int32_t __attribute__((vector_size(TESS_VECTOR_BYTES))))TESS_FROM_##T(x))
 #define TESS_NARROW(T, x) \
     ((T __attribute__((vector_size(TESS_LANES_v * sizeof(T))))) TESS_TO_##T(x))

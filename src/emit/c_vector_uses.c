@@ -175,6 +175,16 @@ static const char *as(const CWriter *w, ScalarType t, const char *x)
     return tessi_sprintf(w->arena, "TESS_AS(%s, %s, %s)", tessi_c_lanes(w), tessi_c_element(t), x);
 }
 
+/* Reals `x` as reals of another type, in lanes of 8 bytes. */
+static const char *between_reals(const CWriter *w, ScalarType to, ScalarType from)
+{
+    if (w->lane_bytes == 8 && to == TYPE_F64 && from == TYPE_F32)
+        return "TESS_DOUBLES_float(x)";
+    if (w->lane_bytes == 8 && to == TYPE_F32 && from == TYPE_F64)
+        return "TESS_FLOATS(x)";
+    return as(w, to, "x");
+}
+
 /* Integers `x` of `from` bytes as elements of type t. */
 static const char *from_integers(const CWriter *w, ScalarType t, const char *x, uint32_t from,
                                  bool is_unsigned)
@@ -185,6 +195,8 @@ static const char *from_integers(const CWriter *w, ScalarType t, const char *x, 
     x = resized(w, x, from, by, is_unsigned);
     if (by != from)
         x = tessi_sprintf(w->arena, "TESS_AS(%s, %s, %s)", tessi_c_lanes(w), integer(by, false), x);
+    if (w->lane_bytes == 8 && t == TYPE_F64 && by == 4 && !(is_unsigned && from == 4))
+        return tessi_sprintf(w->arena, "TESS_DOUBLES_int32_t(%s)", x);
     return as(w, t, x);
 }
 
@@ -361,7 +373,7 @@ static const char *cast_line(CWriter *w, ScalarType to, ScalarType from, bool sa
     if (from == TYPE_BOOL)
         steps = from_integers(w, to, "(x & 1)", w->lane_bytes, false);
     else if (tessi_is_real(from))
-        steps = as(w, to, "x");
+        steps = between_reals(w, to, from);
     else
         steps = from_integers(w, to, "x", bytes_of(from), tessi_is_unsigned(from));
     return tessi_sprintf(w->arena, "TESS_VECTOR_CAST(%s, %s, %s, %s, %s)", tessi_c_lanes(w),

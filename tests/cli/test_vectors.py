@@ -156,4 +156,21 @@ with tool.workspace() as place:
                     f"{name} for {machine} with {compiler}", found >= expected,
                     f"{found} of {expected} loops are in full vectors",
                 )
+        if "512" in machine and "gcc" in compilers:
+            # Each vector of doubles that floats or bytes become takes one instruction, and back.
+            source = folder / "doubles.tess"
+            source.write_text(
+                "stencil f(vector#1 double X) { return cast<float>((X@[-1] + X@[1]) * 0.3d + X * 0.4d); }\n"
+                "parameter N;\nvector#1 float a[N];\nvector#1 uint8 b[N];\nreturn f(a:clamp), f(b:clamp);\n"
+            )
+            made = folder / "doubles.c"
+            code, _, errors = tool.run(
+                "build", source, "--fp=strict", f"--machine={tool.ROOT / 'machines' / machine}.machine", "-o", made
+            )
+            tool.check("build sums of doubles", code == 0, errors)
+            done = subprocess.run(["gcc", *FLAGS, *flags, "-S", str(made), "-o", "-"], capture_output=True, text=True)
+            halves = done.stdout.count("vinsertf64x4") + done.stdout.count("vinsertf32x8")
+            names = ("vcvtps2pd", "vcvtdq2pd", "vcvtpd2ps")
+            whole = [len(re.findall(rf"{name}\s.*%zmm", done.stdout)) for name in names]
+            tool.check("conversions take whole vectors", all(whole) and not halves, f"{whole}, {halves} put together")
 tool.finish()
