@@ -52,6 +52,8 @@ typedef struct Lent {
 
 static void give_back(Managed *managed)
 {
+    if (!Py_IsInitialized()) /* the interpreter is gone, and takes the memory with it */
+        return;
     const PyGILState_STATE state = PyGILState_Ensure(); /* borrowers let go in any thread */
     Lent *lent = managed->context;
     Py_DECREF(lent->owner);
