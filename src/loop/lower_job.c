@@ -384,7 +384,7 @@ void tessi_job_nest(Lower *l, const PlanGroup *group, uint8_t rows, Nest *nest, 
     const uint32_t windows = nest->roots ? count_windows(l, nest) : 0;
     nest->windows = windows > 0;
     nest->columns = windows || !nest->tiled ? tessi_level_columns(&group->levels) : 1;
-    if (windows && rows <= 1 && nest->columns <= 1 && nest->vector)
+    if (windows && rows <= 1 && nest->columns <= 1 && nest->vector && !tessi_wants_strips(l, nest))
         nest->columns = vectors_of_windows(windows);
     nest->packed = group->packed;
     nest->carries = carries_of(l, job);

@@ -61,6 +61,12 @@ static void line(Lower *l, const Nest *nest, Coord *coord, LExprId from, LExprId
     l->inside_last = inside;
     l->inside_rows = inside && rows;
     l->has_sort = false;
+    if ((flags & LFOR_SIMD) && tessi_wants_strips(l, nest)) {
+        tessi_lower_strips(l, nest, coord, from, to);
+        l->inside_rows = rows;
+        l->has_sort = had_sort;
+        return;
+    }
     LVarId var = tessi_scope_for(l, tessi_dim_name(nest->n_dims, last), from, to, 1, flags);
     l->guard_depth = tessi_scope_depth(l);
     if (flags & LFOR_SIMD)

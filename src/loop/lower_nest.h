@@ -3,7 +3,8 @@
  *   lower_coord.c  points and rows of a nest, by number and by coordinates
  *   lower_patch.c  points that a thread computes straight-line
  *   lower_nest.c   loops over rows, edges and interior
- *   lower_carry.c  stages in registers, for loops down the rows */
+ *   lower_carry.c  stages in registers, for loops down the rows
+ *   lower_strip.c  windows over pixels of several channels */
 #ifndef TESSERA_LOOP_LOWER_NEST_H
 #define TESSERA_LOOP_LOWER_NEST_H
 
@@ -115,5 +116,11 @@ uint32_t tessi_carry_count(const Nest *nest);
 void tessi_carry_next(Lower *l, const Nest *nest, const Coord *last, LExprId *out);
 /* Ends a step. */
 void tessi_carry_set(Lower *l, const Nest *nest, const LExprId *value);
+
+/* ---- lower_strip.c ---- */
+/* The bodies have window loops that gain from being run for a strip of points at a time. */
+bool tessi_wants_strips(Lower *l, const Nest *nest);
+/* The last dimension over [from, to) in strips; `coord` of the last dimension is set here. */
+void tessi_lower_strips(Lower *l, const Nest *nest, Coord *coord, LExprId from, LExprId to);
 
 #endif

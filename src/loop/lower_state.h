@@ -82,6 +82,8 @@ typedef struct Eval {
     ExprList exprs;  /* everything the roots reach, ascending */
     uint32_t *value; /* parallel to exprs: LExprId, 0 = not yet */
     VEC(WindowVars) open;
+    /* parallel to exprs: the array that holds its values, one for each point of a strip; NULL = no strips */
+    LBufferId *strip;
     bool pinned; /* the coordinates are inside only where the guards hold */
 } Eval;
 

@@ -51,6 +51,13 @@ static bool is_open(const Eval *ev, WindowId w)
     return false;
 }
 
+/* It has a value here, or a strip of values. */
+static bool is_made(const Eval *ev, ExprId id)
+{
+    uint32_t *cell = tessi_eval_cell(ev, id);
+    return *cell || (ev->strip && ev->strip[cell - ev->value].v);
+}
+
 /* All variables that the expression uses from outside have values here. */
 static bool can_stand_here(const Lower *l, const Eval *ev, ExprId id)
 {
@@ -94,7 +101,7 @@ Family tessi_window_family(Lower *l, Eval *ev, ExprId id)
         ExprId other = ev->exprs.at[i];
         const Expr *e = tessi_expr(l->g, other);
         if (e->kind == EXPR_WINDOW && e->window.v == f.window.v && other.v != id.v
-            && !tessi_window_is_selected(l, e) && !*tessi_eval_cell(ev, other)
+            && !tessi_window_is_selected(l, e) && !is_made(ev, other)
             && can_stand_here(l, ev, other) && !inner_windows(l, ev, other, false))
             add_member(l, &f, other);
     }

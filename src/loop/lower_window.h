@@ -1,7 +1,8 @@
 /* Inside lowering: windows that share a loop.
  *
  *   lower_window.c  which they are, their accumulators, and windows that are written out
- *   lower_rows.c    their loops, for one row of points or for several */
+ *   lower_rows.c    their loops, for one row of points or for several
+ *   lower_strip.c   the same for a strip of points */
 #ifndef TESSERA_LOOP_LOWER_WINDOW_H
 #define TESSERA_LOOP_LOWER_WINDOW_H
 
@@ -21,7 +22,7 @@ typedef struct Member {
     Condition cond;
     LVarId acc;      /* MEDIAN with a condition: number of values so far */
     LVarId seen;     /* COND_STATIC: whether it held somewhere */
-    LBufferId local; /* MEDIAN: the values */
+    LBufferId local; /* MEDIAN: the values; in strips: the accumulators */
 } Member;
 
 typedef struct Family {
