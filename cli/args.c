@@ -179,6 +179,7 @@ static void apply_choice(CommandLine *line, OptionId k, int n)
     case OPT_TARGET: line->options.target = (tess_target)n; break;
     case OPT_FP: line->options.fp = (tess_fp)n; break;
     case OPT_GENERAL: line->options.general = (tess_general)n; break;
+    case OPT_EFFORT: line->options.effort = (tess_effort)n; break;
     case OPT_FIRST:
         line->options.first = (tess_first)n;
         line->says_first = true;
@@ -269,6 +270,7 @@ static bool apply(CommandLine *line, OptionId k, const char *word)
     case OPT_TARGET:
     case OPT_FP:
     case OPT_GENERAL:
+    case OPT_EFFORT:
     case OPT_FIRST:
     case OPT_COLOR:
     case OPT_DIAGNOSTICS:

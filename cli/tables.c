@@ -46,6 +46,7 @@ void cli_option_words(OptionId option, char *text, size_t size)
 static const char *const modes[] = { "default", "strict", "fast", NULL };
 static const char *const generals[] = { "never", "meanwhile", "always", NULL };
 static const char *const firsts[] = { "wait", "now", "auto", NULL };
+static const char *const efforts[] = { "normal", "quick", "best", NULL };
 static const char *const whens[] = { "auto", "always", "never", NULL };
 static const char *const forms[] = { "text", "json", NULL };
 static const char *const depths[] = { "1", "8", "16", NULL };
@@ -54,7 +55,7 @@ static const char *const dialects[] = { "tessera", "forma", NULL };
 static const char *const *const option_words[N_OPTIONS] = {
     [OPT_FP] = modes,     [OPT_GENERAL] = generals,      [OPT_FIRST] = firsts,
     [OPT_COLOR] = whens,  [OPT_DIAGNOSTICS] = forms,     [OPT_DIALECT] = dialects,
-    [OPT_DEPTH] = depths, [OPT_COMPRESS] = compressions,
+    [OPT_DEPTH] = depths, [OPT_COMPRESS] = compressions, [OPT_EFFORT] = efforts,
 };
 
 const char *const *cli_words(OptionId option)

@@ -81,6 +81,10 @@ typedef enum tess_first {
     TESS_FIRST_AUTO /* NOW, where the run is expected to take less time than the compiler would */
 } tess_first;
 
+/* How much code may gain for what it takes to compile. QUICK: more rows at once, and more turns of a loop as one, only
+ * where they gain much, and less work for the compiler; BEST: wherever they are expected to gain anything. */
+typedef enum tess_effort { TESS_EFFORT_NORMAL, TESS_EFFORT_QUICK, TESS_EFFORT_BEST } tess_effort;
+
 /* A program that takes masks of any extent is compiled for each extent. Code for all of them, slower and with the
  * same pixels, can stand in meanwhile (where all windows of a program are sums over such masks). */
 typedef enum tess_general {
@@ -136,6 +140,7 @@ typedef struct tess_options {
      * out among them. Where a program cannot be, or images lie on a device, `note` is told, and the first does it. */
     int n_devices; /* less than two: `device` alone */
     int devices[TESS_MAX_DEVICES];
+    tess_effort effort;
 } tess_options;
 TESS_API void tess_options_init(tess_options *o);
 /* The names of plans that can be had for any program, from 0 on: those of papers, to measure others against. NULL

@@ -174,27 +174,28 @@ static int init(PyObject *object, PyObject *args, PyObject *named)
     static char *names[] = { "text",    "name",   "target", "fp",        "threads",
                              "device",  "forma",  "border", "plan",      "machine",
                              "library", "cache",  "cc",     "constants", "device_bytes",
-                             "types",   "nodata", "first",  NULL };
+                             "types",   "nodata", "first",  "effort",    NULL };
     ProgramObject *self = (ProgramObject *)object;
     tess_options o;
     tess_options_init(&o);
     const char *text, *name;
     Py_ssize_t n;
-    int target = 0, fp = 0, first = 0;
+    int target = 0, fp = 0, first = 0, effort = 0;
     unsigned long long device_bytes = 0;
     PyObject *constants = Py_None, *types = Py_None, *nodata = Py_None;
     if (self->program) {
         PyErr_SetString(PyExc_RuntimeError, "this program is compiled already");
         return -1;
     }
-    if (!PyArg_ParseTupleAndKeywords(args, named, "s#s|iiiiizzzzzzOKOOi", names, &text, &n, &name,
+    if (!PyArg_ParseTupleAndKeywords(args, named, "s#s|iiiiizzzzzzOKOOii", names, &text, &n, &name,
                                      &target, &fp, &o.threads, &o.device, &o.forma, &o.border,
                                      &o.plan, &o.machine, &o.library, &o.cache, &o.cc, &constants,
-                                     &device_bytes, &types, &nodata, &first))
+                                     &device_bytes, &types, &nodata, &first, &effort))
         return -1;
     o.target = (tess_target)target;
     o.fp = (tess_fp)fp;
     o.first = (tess_first)first;
+    o.effort = (tess_effort)effort;
     o.device_bytes = device_bytes;
     o.note = on_note;
     o.hold = on_hold;

@@ -97,6 +97,7 @@ def compile(
     constants: Mapping[str, float] | None = None,
     nodata: float | Mapping[str, float] | None = None,
     first: Literal["wait", "now", "auto"] = "wait",
+    effort: Literal["normal", "quick", "best"] = "normal",
     types: str | Mapping[str, str] | None = None,
     cc: str | None = None,
     cache: str | None = None,

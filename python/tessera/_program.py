@@ -16,6 +16,7 @@ from . import _arrays, _core, _errors
 _TARGETS = {"auto": 0, "c": 1, "cuda": 2, "opencl": 3, "interp": 4, "loops": 5, "vm": 6}
 _FPS = {"default": 0, "strict": 1, "fast": 2}
 _FIRSTS = {"wait": 0, "now": 1, "auto": 2}
+_EFFORTS = {"normal": 0, "quick": 1, "best": 2}
 _DIALECTS = {None: 0, "tessera": 0, "forma": 1, "graph": 2}
 _PRESETS = tuple(_core.presets())
 
@@ -151,8 +152,8 @@ def _nodata(nodata):
 
 def compile(
     program, *, target="auto", border=None, fp="default", plan=None, threads=0, device=0, name=None, dialect=None,
-    machine=None, constants=None, types=None, nodata=None, first="wait", cc=None, cache=None, library=None,
-    quiet=False,
+    machine=None, constants=None, types=None, nodata=None, first="wait", effort="normal", cc=None, cache=None,
+    library=None, quiet=False,
 ):
     """Compiles a program.
 
@@ -188,9 +189,11 @@ def compile(
         Pixels that hold this value, in all images or in those named, are not valid: what they give is said by the
         program, or by ``border="mirror:renormalise"``. Results hold the first where they are not valid, where their
         type has it (`Output.nodata`).
-    first : {'wait', 'now'}
+    first : {'wait', 'now', 'auto'}
         What the first runs do while the program is compiled: wait for it, or run at once by the strip machine, while a
-        process of its own compiles for the cache.
+        process of its own compiles for the cache; ``'auto'``: where that is expected to take less time.
+    effort : {'normal', 'quick', 'best'}
+        What more code has to gain for the time that it takes to compile.
     quiet : bool
         Whether not to warn of what the compiler warns of.
 
@@ -224,7 +227,7 @@ def compile(
     options = dict(
         target=target, border=border, fp=fp, plan=_plan_text(plan), threads=threads, device=device,
         name=name or "program.tess", dialect=dialect, machine=machine, constants=dict(constants or {}), cc=cc,
-        cache=cache, library=library, types=_types(types), nodata=_nodata(nodata), first=first,
+        cache=cache, library=library, types=_types(types), nodata=_nodata(nodata), first=first, effort=effort,
     )
     made = Program.__new__(Program)
     made._open(text, options)
@@ -257,6 +260,7 @@ class Program:
             _DIALECTS[options["dialect"]], options["border"], options["plan"], options["machine"],
             options["library"], options["cache"], options["cc"] or _compiler(), options["constants"] or None, 0,
             list(options["types"]), options["nodata"], _choice("first", options["first"], _FIRSTS),
+            _choice("effort", options["effort"], _EFFORTS),
         )
         inputs = self._core.inputs
         self._images = tuple(i[0] for i in inputs if i[1] in ("image", "mask"))
