@@ -81,6 +81,21 @@ def around(x, r):
     return np.pad(x.astype(float), r, mode="edge")
 
 
+def centres(n, m):
+    """Where n points lie among m, edge upon edge."""
+    return (np.arange(n) + 0.5) * m / n - 0.5
+
+
+def resized(x, n, m, order):
+    places = np.meshgrid(centres(n, x.shape[0]), centres(m, x.shape[1]), indexing="ij")
+    return ndimage.map_coordinates(x.astype(float), places, order=order, mode=CLAMP)
+
+
+def warped(x, dy, dx):
+    i, j = np.mgrid[: x.shape[0], : x.shape[1]]
+    return ndimage.map_coordinates(x.astype(float), (i + dy, j + dx), order=1, mode=CLAMP)
+
+
 def nearest_zero(x):
     rows, columns = np.nonzero(~x)
     i, j = np.mgrid[: x.shape[0], : x.shape[1]]
@@ -568,6 +583,14 @@ CASES = [
     ("integral(B)", 0, BYTES.astype(np.int64).cumsum(0).cumsum(1)),
     ("local_mean(X, 3)", 1e-6, mean_inside(PHOTO, 3)),
     ("gaussian_recursive(X, 2.5)", 1e-3, ndimage.gaussian_filter(PHOTO.astype(float), 2.5, mode=CLAMP, truncate=8)),
+    ("resize_linear(X, 40, 17)", 1e-5, resized(PHOTO, 40, 17, 1)),
+    ("resize_nearest(X, 50, 20)", 0, resized(PHOTO, 50, 20, 0)),
+    (
+        "rotate(X:constant, 20)",
+        1e-4,
+        ndimage.rotate(PHOTO.astype(float), 20, reshape=False, order=1, mode="grid-constant"),
+    ),
+    ("warp(X, S / 50 - 3, T / 40 - 2)", 1e-5, warped(PHOTO, SMOOTH / 50 - 3, MOVED / 40 - 2)),
     ("euclidean_distance(B > 170)", 1e-6, ndimage.distance_transform_edt(BYTES > 170)),
     ("euclidean_distance(B != 999)", 0, np.full(BYTES.shape, 32768)),
     ("euclidean_distance_3d(V > 4)", 1e-6, ndimage.distance_transform_edt(VOLUME > 4)),
