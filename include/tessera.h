@@ -82,7 +82,7 @@ typedef enum tess_first {
 } tess_first;
 
 /* How much code may gain for what it takes to compile. QUICK: more rows at once, and more turns of a loop as one, only
- * where they gain much, and less work for the compiler; BEST: wherever they are expected to gain anything. */
+ * where they gain much; BEST: wherever they are expected to gain anything. */
 typedef enum tess_effort { TESS_EFFORT_NORMAL, TESS_EFFORT_QUICK, TESS_EFFORT_BEST } tess_effort;
 
 /* A program that takes masks of any extent is compiled for each extent. Code for all of them, slower and with the

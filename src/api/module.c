@@ -7,7 +7,7 @@
 #include "rt/kernel.h"
 
 /* Programs of thousands of stages would keep a compiler busy for minutes at -O3; the bits are the same at any level. */
-enum { LARGE_TEXT = 1 << 20, MOST_FLAGS = 12 };
+enum { LARGE_TEXT = 1 << 20, MOST_FLAGS = 4 };
 
 static void note(const tess_program *p, const char *sentence)
 {
@@ -72,17 +72,9 @@ void tessi_forget_tools(tess_program *p)
 }
 
 /* What the text is compiled with, NULL at the end. */
-static void set_flags(const tess_program *p, const char *c_text, const char *flags[MOST_FLAGS])
+static void set_flags(const char *c_text, const char *flags[MOST_FLAGS])
 {
-    /* Passes that find little in loops of vectors, and take a tenth to a fourth of the time. */
-    static const char *const quick[] = {
-        "-fno-tree-pre", "-fno-thread-jumps", "-fno-gcse",
-        "-fno-ipa-sra",  "-fno-ipa-cp",       "-fno-code-hoisting"
-    };
     int n = 0;
-    for (size_t i = 0; p->options.effort == TESS_EFFORT_QUICK && i < sizeof quick / sizeof *quick;
-         i++)
-        flags[n++] = quick[i];
     flags[n++] = "-DTESSERA_ENTRY";
 #if defined(__ELF__)
     flags[n++] = "-Wl,-Bsymbolic"; /* our function, whatever the process calls so */
@@ -99,7 +91,7 @@ static bool load_in(Arena *a, const tess_program *p, const LoopProgram *loops, c
     if (!GUARDED(&guard, a))
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory while compiling");
     const char *flags[MOST_FLAGS];
-    set_flags(p, c_text, flags);
+    set_flags(c_text, flags);
     const char *name = tessi_sprintf(a, "%s_entry", tessi_emit_c_name(loops, a));
     Text log;
     tessi_text_init(&log, a);
@@ -180,7 +172,7 @@ static void compile_later(void *user, const RtHost *host)
     CcTool tool;
     if (!tessi_cc_find(p->options.cc, &p->cache, host, &tool, NULL))
         return;
-    set_flags(p, later->c_text, flags);
+    set_flags(later->c_text, flags);
     tessi_kernel_keep(
         &(KernelJob){ .tool = &tool, .cache = &p->cache, .c_text = later->c_text, .flags = flags },
         NULL);
