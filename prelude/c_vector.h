@@ -579,7 +579,7 @@ typedef uint16_t tess_dot_bytes __attribute__((vector_size(TESS_GCC_X86)));
 
 /* ---- Conversions ------------------------------------------------------------------------------------- */
 /* x with elements of type T. GCC 12 has instructions for steps to the double and to half the size only; programs go
- * step by step. */
+ * step by step. Vectors of 64 bytes of doubles it converts in halves, which TESS_DOUBLES and TESS_FLOATS do not. */
 #define TESS_AS(V, T, x) \
     __builtin_convertvector(x, T __attribute__((vector_size(TESS_LANES_##V * sizeof(T)))))
 /* Between 8 or 16 bits and lanes of 32, and between 8 bits and lanes of 16, as integers of C's type T. */
@@ -587,29 +587,24 @@ typedef uint16_t tess_dot_bytes __attribute__((vector_size(TESS_GCC_X86)));
 typedef char tess_16_i8 __attribute__((vector_size(16)));
 typedef int16_t tess_16_i16 __attribute__((vector_size(32)));
 typedef int32_t tess_16_i32 __attribute__((vector_size(64)));
-#define TESS_FROM_uint8_t(x) \
-    __builtin_ia32_pmovzxbd512_mask((tess_16_i8)(x), (tess_16_i32){ 0 }, 0xffff)
-#define TESS_FROM_int8_t(x) \
-    __builtin_ia32_pmovsxbd512_mask((tess_16_i8)(x), (tess_16_i32){ 0 }, 0xffff)
-#define TESS_FROM_uint16_t(x) \
-    __builtin_ia32_pmovzxwd512_mask((tess_16_i16)(x), (tess_16_i32){ 0 }, 0xffff)
-#define TESS_FROM_int16_t(x) \
-    __builtin_ia32_pmovsxwd512_mask((tess_16_i16)(x), (tess_16_i32){ 0 }, 0xffff)
-#define TESS_TO_int8_t(x) __builtin_ia32_pmovdb512_mask((tess_16_i32)(x), (tess_16_i8){ 0 }, 0xffff)
-#define TESS_TO_int16_t(x) \
-    __builtin_ia32_pmovdw512_mask((tess_16_i32)(x), (tess_16_i16){ 0 }, 0xffff)
 typedef char tess_32_i8 __attribute__((vector_size(32)));
 typedef int16_t tess_32_i16 __attribute__((vector_size(64)));
-#define TESS_HALVES_v16_uint8_t(x) \
-    __builtin_ia32_pmovzxbw512_mask((tess_32_i8)(x), (tess_32_i16){ 0 }, -1)
-#define TESS_HALVES_v16_int8_t(x) \
-    __builtin_ia32_pmovsxbw512_mask((tess_32_i8)(x), (tess_32_i16){ 0 }, -1)
-#define TESS_BYTES_v16(x) __builtin_ia32_pmovwb512_mask((tess_32_i16)(x), (tess_32_i8){ 0 }, -1)
-#define TESS_HALVES_v_uint8_t(x) \
-    __builtin_ia32_pmovzxbw256_mask((tess_16_i8)(x), (tess_16_i16){ 0 }, -1)
-#define TESS_HALVES_v_int8_t(x) \
-    __builtin_ia32_pmovsxbw256_mask((tess_16_i8)(x), (tess_16_i16){ 0 }, -1)
-#define TESS_BYTES_v(x) __builtin_ia32_pmovwb256_mask((tess_16_i16)(x), (tess_16_i8){ 0 }, -1)
+#define TESS_512(name, x, T, mask) __builtin_ia32_##name##_mask(x, (tess_##T){ 0 }, mask)
+#define TESS_FROM_uint8_t(x)       TESS_512(pmovzxbd512, (tess_16_i8)(x), 16_i32, 0xffff)
+#define TESS_FROM_int8_t(x)        TESS_512(pmovsxbd512, (tess_16_i8)(x), 16_i32, 0xffff)
+#define TESS_FROM_uint16_t(x)      TESS_512(pmovzxwd512, (tess_16_i16)(x), 16_i32, 0xffff)
+#define TESS_FROM_int16_t(x)       TESS_512(pmovsxwd512, (tess_16_i16)(x), 16_i32, 0xffff)
+#define TESS_TO_int8_t(x)          TESS_512(pmovdb512, (tess_16_i32)(x), 16_i8, 0xffff)
+#define TESS_TO_int16_t(x)         TESS_512(pmovdw512, (tess_16_i32)(x), 16_i16, 0xffff)
+#define TESS_HALVES_v16_uint8_t(x) TESS_512(pmovzxbw512, (tess_32_i8)(x), 32_i16, -1)
+#define TESS_HALVES_v16_int8_t(x)  TESS_512(pmovsxbw512, (tess_32_i8)(x), 32_i16, -1)
+#define TESS_BYTES_v16(x)          TESS_512(pmovwb512, (tess_32_i16)(x), 32_i8, -1)
+#define TESS_HALVES_v_uint8_t(x)   TESS_512(pmovzxbw256, (tess_16_i8)(x), 16_i16, -1)
+#define TESS_HALVES_v_int8_t(x)    TESS_512(pmovsxbw256, (tess_16_i8)(x), 16_i16, -1)
+#define TESS_BYTES_v(x)            TESS_512(pmovwb256, (tess_16_i16)(x), 16_i8, -1)
+#define TESS_DOUBLES_float(x)      __builtin_ia32_cvtps2pd512_mask(x, (tess_f64v64){ 0 }, 0xff, 4)
+#define TESS_DOUBLES_int32_t(x)    TESS_512(cvtdq2pd512, x, f64v64, 0xff)
+#define TESS_FLOATS(x)             __builtin_ia32_cvtpd2ps512_mask(x, (tess_f32v64){ 0 }, 0xff, 4)
 #elif TESS_GCC_X86 == 32
 typedef char tess_8_i8 __attribute__((vector_size(16)));
 typedef long long tess_8_low __attribute__((vector_size(16)));
@@ -642,17 +637,7 @@ typedef char tess_16_i8 __attribute__((vector_size(16)));
 #define TESS_HALVES_v16_int8_t(x)  TESS_AS(v16, int16_t, x)
 #define TESS_BYTES_v16(x)          TESS_AS(v16, int8_t, x)
 #endif
-/* Between lanes of 8 bytes and elements of 4: GCC 12 halves vectors of 64 bytes to convert them. */
-#if TESS_GCC_X86 == 64
-typedef float tess_8_f32 __attribute__((vector_size(32)));
-typedef int32_t tess_8_i32 __attribute__((vector_size(32)));
-typedef double tess_8_f64 __attribute__((vector_size(64)));
-#define TESS_DOUBLES_float(x) \
-    __builtin_ia32_cvtps2pd512_mask((tess_8_f32)(x), (tess_8_f64){ 0 }, 0xff, 4)
-#define TESS_DOUBLES_int32_t(x) \
-    __builtin_ia32_cvtdq2pd512_mask((tess_8_i32)(x), (tess_8_f64){ 0 }, 0xff)
-#define TESS_FLOATS(x) __builtin_ia32_cvtpd2ps512_mask((tess_8_f64)(x), (tess_8_f32){ 0 }, 0xff, 4)
-#else
+#ifndef TESS_FLOATS
 #define TESS_DOUBLES_float(x)   TESS_AS(v64, double, x)
 #define TESS_DOUBLES_int32_t(x) TESS_AS(v64, double, x)
 #define TESS_FLOATS(x)          TESS_AS(v64, float, x)
