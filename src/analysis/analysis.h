@@ -57,6 +57,8 @@ typedef struct StageCost {
     double ops[N_OP_CLASSES];
     /* of the simple ones: what vectors save where they hold more of 8 or 16 bits than of 32 (minima and maxima) */
     double narrow;
+    double conversions;    /* of the simple ones: between integers and reals */
+    double powers;         /* of the transcendental ones: with two operands, which take doubles */
     double loads;          /* elements read, each time it is read */
     double distinct_bytes; /* bytes of producers that a point adds to what its neighbours read */
     double stored_bytes;

@@ -101,8 +101,16 @@ static void add_operation(const Graph *g, const Expr *e, double n, StageCost *c)
         c->ops[OPC_SIMPLE] += n;
     }
     c->ops[k] += n;
+    c->powers += e->op == OP_POW ? n : 0;
     if (e->op == OP_MIN || e->op == OP_MAX)
         c->narrow += saved_by(e->type, n);
+}
+
+static bool converts(const Graph *g, const Expr *e)
+{
+    const ScalarType from = tessi_expr(g, e->arg[0])->type;
+    return from != TYPE_BOOL && e->type != TYPE_BOOL
+           && tessi_is_real(from) != tessi_is_real(e->type);
 }
 
 static StageCost piece_cost(const Graph *g, ExprWalk *walk, const ExprDeps *deps, ExprId body)
@@ -119,7 +127,10 @@ static StageCost piece_cost(const Graph *g, ExprWalk *walk, const ExprDeps *deps
                 add_operation(g, e, n, &c);
             break;
         case EXPR_CAST:
-        case EXPR_SAT: c.ops[OPC_SIMPLE] += n; break;
+        case EXPR_SAT:
+            c.ops[OPC_SIMPLE] += n;
+            c.conversions += converts(g, e) ? n : 0;
+            break;
         case EXPR_LOAD:
         case EXPR_TABLE: c.loads += n; break;
         case EXPR_WINDOW: {
@@ -141,6 +152,8 @@ static void add_scaled(StageCost *sum, const StageCost *c, double share)
         sum->ops[k] += c->ops[k] * share;
     sum->loads += c->loads * share;
     sum->narrow += c->narrow * share;
+    sum->conversions += c->conversions * share;
+    sum->powers += c->powers * share;
 }
 
 /* The share of the stage's points that a piece on a lattice has. */

@@ -38,30 +38,14 @@ typedef struct Counter {
     KernelCost cost;
 } Counter;
 
-double tessi_gpu_lanes(const Machine *m)
-{
-    return (double)m->vector_bytes / 4;
-}
-
-double tessi_gpu_issue_seconds(const Machine *m, double instructions)
-{
-    return instructions / (m->issue_share * tessi_gpu_lanes(m) * m->ghz * 1e9 * (double)m->cores);
-}
-
-/* What waits for memory, what issues and what the cache answers overlap, the less the more alike they are: this is
- * within 7 % of kernels of blur, Sobel, Laplace, unsharp and Harris on an H200 with 8, 16 and 32 outputs a thread. */
-double tessi_gpu_overlapped(const Machine *m, double memory, double issue, double cache)
-{
-    const double power = m->overlap_power;
-    return pow(pow(memory, power) + pow(issue, power) + pow(cache, power), 1.0 / power);
-}
-
 /* Operations by how long they keep the issue slots of their class. */
 double tessi_gpu_op_instructions(const PlanFacts *f, const Analysis *an, const Machine *m,
                                  StageId id)
 {
-    return tessi_plan_op_seconds(m, &an->cost[id.v], tessi_stage(f->g, id)->type) * m->ghz * 1e9
-           * (double)m->cores * tessi_gpu_lanes(m);
+    const StageCost *cost = &an->cost[id.v];
+    const double alike = tessi_plan_op_seconds(m, cost, tessi_stage(f->g, id)->type) * m->ghz * 1e9
+                         * (double)m->cores * tessi_gpu_lanes(m);
+    return alike + m->conversion_slots * cost->conversions + m->power_slots * cost->powers;
 }
 
 /* The stage is read from shared memory. */
@@ -214,9 +198,9 @@ static void note_rules(Counter *c, uint32_t reader, const NeedRead *need)
     const bool sampled = straight_line(c) && tessi_gpu_sampled(c->f->g, r, &o, by);
     if (!sampled && !tessi_plan_read_offset(c->f->g, r, &o) && !written_out(c, r)) {
         const double n = (c->places[reader].at.n + c->places[reader].loose) * r->times;
-        for (int d = 0; d < access->n_dims && !r->same_point; d++)
-            c->cost.rule_instructions +=
-                n * tessi_plan_rule_instructions(c->m, access->dim[d].rule);
+        for (int d = 0; d < access->n_dims && !r->same_point; d++) /* planes are those of a block */
+            c->cost.rule_instructions += (d + 2 < access->n_dims ? r->times : n)
+                                         * tessi_plan_rule_instructions(c->m, access->dim[d].rule);
         return;
     }
     for (int d = 0; d < 2 && access->n_dims >= 2; d++) { /* rows, columns */
