@@ -61,6 +61,24 @@ static bool streams(const LBlock *block)
     return false;
 }
 
+/* Stores to a tile that holds points before its own: at `x - first + before`. Its rows begin in whole vectors, and the
+ * range begins between two. */
+static bool begins_between(const LoopProgram *p, const LBlock *block)
+{
+    for (uint32_t i = 0; i < block->n; i++) {
+        const LStmt *s = block->at[i];
+        const LBuffer *b = s->kind == LSTMT_STORE ? &p->buffers.at[s->buffer.v] : NULL;
+        if (!b || b->kind != LBUF_LOCAL || s->n_index < 2)
+            continue;
+        const LExpr *at = tessi_lexpr(p, s->index[s->n_index - 1]);
+        const LExpr *before =
+            at->kind == LEXPR_OP && at->op == OP_ADD ? tessi_lexpr(p, at->arg[1]) : NULL;
+        if (before && before->kind == LEXPR_CONST && before->value.i > 0)
+            return true;
+    }
+    return false;
+}
+
 LExprId tessi_vector_before(LoopProgram *p, uint8_t lanes, LExprId x)
 {
     const LExprId none = { 0 };
@@ -74,7 +92,8 @@ LExprId tessi_vector_before(LoopProgram *p, uint8_t lanes, LExprId x)
 void tessi_vector_steps(Vectors *v, const LStmt *loop, uint32_t n, LExprId begin, LExprId end,
                         LBlock *out)
 {
-    const bool aligned = streams(&loop->body); /* whole vectors of a row go past the caches */
+    /* whole vectors of a row go past the caches, and are faster in the first one */
+    const bool aligned = streams(&loop->body) || begins_between(v->p, &loop->body);
     const LExprId at = tessi_vector_new_var(v, "at");
     const LExprId last = tessi_pass_op(v->p, OP_SUB, end, tessi_vector_points(v, n));
     LStmt *steps =
