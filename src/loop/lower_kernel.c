@@ -47,7 +47,11 @@ LExprId tessi_kernel_within(Lower *l, uint8_t n, const LExprId *from, const LExp
 
 void tessi_kernel_outer(Lower *l, const Nest *nest, Coord *coord)
 {
-    uint8_t n = (uint8_t)(nest->n_dims - 2);
+    tessi_kernel_outer_dims(l, nest, (uint8_t)(nest->n_dims - 2), coord);
+}
+
+void tessi_kernel_outer_dims(Lower *l, const Nest *nest, uint8_t n, Coord *coord)
+{
     LExprId total = tessi_l_int(l, 1);
     for (uint8_t d = 0; d < n; d++)
         total = tessi_l_op(l, OP_MUL, total, tessi_nest_extent(l, nest, d));

@@ -10,6 +10,8 @@
 /* ---- lower_kernel.c ---- */
 /* Opens blocks along z, one for each point of the dimensions before the last two, and gives their coordinates. */
 void tessi_kernel_outer(Lower *l, const Nest *nest, Coord *coord);
+/* The same of the first n. */
+void tessi_kernel_outer_dims(Lower *l, const Nest *nest, uint8_t n, Coord *coord);
 /* Opens a kernel with blocks of so many threads; tessi_scope_close ends it. */
 LFunction *tessi_kernel_open(Lower *l, const char *name, const char *comment, uint32_t block_x,
                              uint32_t block_y);

@@ -529,7 +529,7 @@ void tessi_kernel_warps(Lower *l, const PlanGroup *group)
     if (!t.edges)
         frame = tessi_warp_frame(&t);
     if (t.y)
-        tessi_kernel_outer(l, &t.part[t.n_parts - 1].nest, t.outer);
+        tessi_kernel_outer_dims(l, &t.part[t.n_parts - 1].nest, t.y, t.outer);
     if (t.edges)
         tessi_warp_open_strips(&t);
     else
