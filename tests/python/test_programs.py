@@ -247,6 +247,14 @@ def test_first_runs_do_not_wait(tmp_path, rng):
     assert (p(a) == tessera.compile(HOLES)(a)).all()
 
 
+def test_effort_is_no_matter_of_pixels(rng):
+    a = rng.random((20, 30), np.float32)
+    same = tessera.compile(HOLES)(a)
+    assert (tessera.compile(HOLES, effort="quick")(a) == same).all()
+    with pytest.raises(tessera.ArgumentError, match="effort"):
+        tessera.compile(HOLES, effort="some")
+
+
 def test_pickles_and_copies(scale, rng):
     a = rng.random((4, 4), np.float32)
     p = tessera.compile(SCALE.replace(":mirror", ""), border="wrap")
