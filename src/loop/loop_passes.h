@@ -25,6 +25,7 @@ void tessi_loop_pairs(LoopProgram *p);
 void tessi_loop_lanes(LoopProgram *p);
 void tessi_loop_rows(LoopProgram *p);
 void tessi_loop_late(LoopProgram *p);
+void tessi_loop_chains(LoopProgram *p);
 
 /* A pass: loops in, loops out, the same pixels. passes.def lists them in order; the end of the list has no name. */
 typedef struct LoopPass {

@@ -233,6 +233,32 @@ static const char bytes[] =
     "  for x in 2 .. N - 3 {\n"
     "    store out[0, x] = f32(cut[x]) + f32(held[x]) * 1000.0f\n"
     "  }\n";
+/* Two sums that choose by the same truth values. */
+static const char weighed[] = "  simd for x in 0 .. N - 6 {\n"
+                              "    let t0: bool = in[0, x + 0] < s\n"
+                              "    let t1: bool = in[0, x + 1] < s\n"
+                              "    let t2: bool = in[0, x + 2] < s\n"
+                              "    let t3: bool = in[0, x + 3] < s\n"
+                              "    let t4: bool = in[0, x + 4] < s\n"
+                              "    let t5: bool = in[0, x + 5] < s\n"
+                              "    let t6: bool = in[0, x + 6] < s\n"
+                              "    let v2: float = fma(2.5f, select(t2, in[0, x + 2], 0.0f), "
+                              "fma(1.5f, select(t1, in[0, x + 1], 0.0f), "
+                              "0.5f * select(t0, in[0, x + 0], 0.0f)))\n"
+                              "    let v4: float = fma(4.5f, select(t4, in[0, x + 4], 0.0f), "
+                              "fma(3.5f, select(t3, in[0, x + 3], 0.0f), v2))\n"
+                              "    let v: float = fma(6.5f, select(t6, in[0, x + 6], 0.0f), "
+                              "fma(5.5f, select(t5, in[0, x + 5], 0.0f), v4))\n"
+                              "    let w2: float = fma(2.5f, select(t2, 1.0f, 0.0f), "
+                              "fma(1.5f, select(t1, 1.0f, 0.0f), "
+                              "0.5f * select(t0, 1.0f, 0.0f)))\n"
+                              "    let w4: float = fma(4.5f, select(t4, 1.0f, 0.0f), "
+                              "fma(3.5f, select(t3, 1.0f, 0.0f), w2))\n"
+                              "    let w: float = fma(6.5f, select(t6, 1.0f, 0.0f), "
+                              "fma(5.5f, select(t5, 1.0f, 0.0f), w4))\n"
+                              "    store out[0, x] = v / w\n"
+                              "    store out[1, x] = w\n"
+                              "  }\n";
 
 typedef struct Rewriting {
     const char *statements, *pass, *leaves; /* NULL: not that */
@@ -265,6 +291,7 @@ static void passes_keep_what_is_computed(void **state)
         { bytes, "pairs", "pairs(" },
         { bytes, "rows", "odds_v16(narrow[x - 2])" },
         { bytes, "late", "pairs(" },
+        { weighed, "chains", "splat_v32(0.0f))\n      let t1#1" }, /* a second truth value */
     };
     static const int64_t columns[] = { 4, 7, 8, 9, 17, 31, 40, 64, 65, 101 };
     static const int widths[] = { 16, 32, 64 };
