@@ -4,6 +4,7 @@
  * built were cut so that a guard holds. Any other read is answered by its rule, exactly, for every distance. */
 #include "loop/lower_copy.h"
 #include "loop/lower_nest.h"
+#include "plan/needs.h"
 
 /* ---- Coordinates ----------------------------------------------------------------------------- */
 
@@ -234,9 +235,31 @@ bool tessi_read_goes_beyond(const Lower *l, const Access *access, int d, bool be
            && (dim->rule == BORDER_WRAP || (dim->rule == BORDER_INSIDE && beyond));
 }
 
+/* What the read rests on lies in shared memory, where a place that no tile holds may be what a rule answers far beyond
+ * an edge. */
+static bool rests_on_tiles(Lower *l, StageId producer)
+{
+    Needs needs = { 0 };
+    if (tessi_plan_is_inline(l->plan, producer))
+        tessi_needs(tessi_lower_facts(l), l->arena, l->plan, &producer, 1, &needs);
+    else
+        VEC_PUSH(l->arena, &needs.stored, producer);
+    VEC_FOREACH (const StageId, id, &needs.stored) {
+        const LBufferId scratch = l->place[id->v].scratch;
+        if (scratch.v && !l->p->buffers.at[scratch.v].held)
+            return true;
+    }
+    return false;
+}
+
 /* The same read from the nearest point that is there: what is read without a rule is there, and rules lead what is far
- * beyond an edge to places that no copy holds. Else the rule answers wherever it is, as it does for the points beside,
- * which then have what they read in common. */
+ * beyond an edge to places that no tile and no copy holds. Else the rule answers wherever it is, as it does for the
+ * points beside, which then have what they read in common. */
+static bool wants_nearest(Lower *l, const Access *access, const AccessDim *dim)
+{
+    return dim->rule == BORDER_INSIDE || l->copies || rests_on_tiles(l, access->producer);
+}
+
 static LExprId affine_from_nearest(Lower *l, const Eval *ev, const AccessDim *dim)
 {
     if (dim->src < 0)
@@ -286,7 +309,7 @@ void tessi_read(Lower *l, const Eval *ev, const Access *access, Read *out)
                 out->guarded = true;
                 continue;
             }
-            if (c.loose && (dim->rule == BORDER_INSIDE || l->copies))
+            if (c.loose && wants_nearest(l, access, dim))
                 c.e = affine_from_nearest(l, ev, dim);
         }
         LExprId n = tessi_lower_size(l, size);

@@ -287,8 +287,7 @@ static double gain_of(const Fuse *c, const PlanGroup *fused)
 {
     if (!c->p->gpu)
         return 1;
-    return tessi_level_roll(&fused->levels) && !tessi_plan_holds_planes(fused) ? c->m->ring_gain
-                                                                               : c->m->tile_gain;
+    return tessi_level_roll(&fused->levels) ? c->m->ring_gain : c->m->tile_gain;
 }
 
 /* Makes group `h` passes of group `into` when the model expects a gain; says why or why not. */

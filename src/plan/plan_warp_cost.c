@@ -154,7 +154,9 @@ KernelCost tessi_plan_warp_cost(const PlanFacts *f, const Analysis *an, const Ma
     const bool edges = tessi_plan_warp_has_edges(group);
     cost.registers = edges ? registers_with_edges(m, &w, group, step.words)
                            : registers_of(m, &w, group, step.words);
-    const double most = edges ? m->warp_edge_most_registers : m->warp_most_registers;
+    const double most = w.planes ? m->warp_plane_most_registers
+                        : edges  ? m->warp_edge_most_registers
+                                 : m->warp_most_registers;
     if ((double)cost.registers > most || cost.registers > m->registers_a_thread
         || step.instructions <= 0)
         return cost;
@@ -175,7 +177,9 @@ KernelCost tessi_plan_warp_cost(const PlanFacts *f, const Analysis *an, const Ma
     cost.once = step.once;
     cost.dram_seconds = m->warp_marching * step.bytes / (m->memory_gbs * 1e9);
     cost.issue_seconds = cost.instructions / (m->issue_share * slots);
-    if (edges && (double)warps < SCHEDULERS * m->warp_edge_enough)
+    if (w.planes)
+        cost.issue_seconds *= m->warp_plane_issue;
+    else if (edges && (double)warps < SCHEDULERS * m->warp_edge_enough)
         cost.issue_seconds *= m->warp_edge_few;
     cost.cache_seconds = m->warp_shuffle * step.shuffles / results * again / slots
                          + apart_seconds(f, m, group, &w, columns);
