@@ -435,6 +435,21 @@ TESS_API tess_status tess_part_share(tess_parts *parts, const tess_part *part, s
 TESS_API tess_status tess_part_result(const tess_parts *parts, size_t output,
                                       const DLTensor **tensor, int64_t place[TESS_MAX_SHAPE]);
 
+/* The programs of parts as texts, for those who run them elsewhere, as schedulers with processes of their own: JSON
+ * with "results" and "numbers" (of whole images, which results and others may need), each result and each number by
+ * itself, cut as far as it alone can be:
+ *   text      graph of a part; images have the names of the program's, "parted" are those of which it takes a part
+ *   dims      of the images: size, cut, align, margin as [numerator, denominator], periodic, why; alike: all
+ *             stages that grow with them are as large as they are
+ *   extent    what is computed, of the whole
+ *   step      points of the images for one of its points; null: all of it is computed in each part
+ *   given     inputs of the text beside the program's: where the part begins in dimension `offset` over `step`, a
+ *             `value`, or `number` K of "numbers", which integers of 64 bits and histograms are images for
+ *   params    that the sizes of images do not tell
+ * and numbers: reduction, source (the type of what it is taken of), type, counts (of a histogram). *json is freed with
+ * tess_text_free; after a failure it is NULL. */
+TESS_API tess_status tess_parts_text(tess_parts *parts, char **json);
+
 /* A program with one loop over turns as programs that are run one after the other: what comes before the loop, at most
  * `most` of its turns (with a condition as many as it is asked after), what is left of them, what stands behind. Each
  * takes what it needs of the program's images and numbers by their names, and `carried_K`, an image or a number, which

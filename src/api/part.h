@@ -62,8 +62,13 @@ bool tessi_part_shapes(tess_parts *p, const tess_part *part);
 
 /* part_pass.c: finds the passes; false with a failure */
 bool tessi_parts_find(tess_parts *p, Failure *f);
+/* A result that is a stage, for the numbers taken of it. */
+Image tessi_part_image(Arena *a, const Graph *g, StageId id, uint32_t number);
 /* The number that a stage of the whole is, once its pass is done. */
 const PartNumber *tessi_parts_number(const tess_parts *p, StageId stage);
+
+/* A result that is a stage, for the numbers taken of it. */
+Image tessi_part_image(Arena *a, const Graph *g, StageId id, uint32_t number);
 
 /* part_reduce.c */
 bool tessi_part_reduce_start(tess_parts *p, RunPass *pass, Failure *f);

@@ -31,8 +31,7 @@ static uint32_t *find_depths(const Graph *g, Arena *a)
 }
 
 /* ---- Passes ---------------------------------------------------------------------------------- */
-/* A result that is a stage, for the numbers taken of it. */
-static Image image_of(Arena *a, const Graph *g, StageId id, uint32_t number)
+Image tessi_part_image(Arena *a, const Graph *g, StageId id, uint32_t number)
 {
     const Stage *s = tessi_stage(g, id);
     Image image = { .name = tessi_sprintf(a, "rows_%u", number),
@@ -60,7 +59,7 @@ static void find_numbers(tess_parts *p, const uint32_t *depths, uint32_t depth, 
                && outputs->at[number.output].channels.at[0].stage.v != s->source.v)
             number.output++;
         if (number.output == outputs->n) {
-            const Image image = image_of(&p->arena, g, s->source, outputs->n);
+            const Image image = tessi_part_image(&p->arena, g, s->source, outputs->n);
             VEC_PUSH(&p->arena, outputs, image);
         }
         VEC_PUSH(&p->arena, &pass->numbers, number);

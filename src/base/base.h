@@ -86,6 +86,8 @@ typedef struct Text {
 void tessi_text_init(Text *t, Arena *a);
 void tessi_text_add(Text *t, const char *s);
 void tessi_text_addn(Text *t, const char *s, size_t n);
+/* Adds a string of JSON, in its quotes. */
+void tessi_text_json(Text *t, const char *s);
 void tessi_text_addf(Text *t, const char *fmt, ...) TESS_PRINTF(2, 3);
 void tessi_text_vaddf(Text *t, const char *fmt, va_list args);
 /* The shortest decimal that reads back to the same double (float when `single`); always with '.', 'e', "inf" or

@@ -111,23 +111,6 @@ void tessi_diags_render(const Diags *d, Text *out, bool color)
         tessi_text_addf(out, "%u more not shown\n", d->n_dropped);
 }
 
-static void add_json_string(Text *out, const char *s)
-{
-    tessi_text_add(out, "\"");
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c == '"' || c == '\\')
-            tessi_text_addf(out, "\\%c", c);
-        else if (c == '\n')
-            tessi_text_add(out, "\\n");
-        else if (c < 32 || c == 127)
-            tessi_text_addf(out, "\\u%04x", c);
-        else
-            tessi_text_addn(out, s, 1);
-    }
-    tessi_text_add(out, "\"");
-}
-
 static void add_json_texts(const Diag *diag, bool help, Text *out)
 {
     bool first = true;
@@ -137,7 +120,7 @@ static void add_json_texts(const Diag *diag, bool help, Text *out)
         if (!first)
             tessi_text_add(out, ",");
         first = false;
-        add_json_string(out, note->text);
+        tessi_text_json(out, note->text);
     }
 }
 
@@ -154,11 +137,11 @@ void tessi_diags_render_json(const Diags *d, Text *out)
         tessi_text_addf(out, "{\"severity\":\"%s\",\"code\":\"%s\",\"file\":",
                         diag->severity == SEV_ERROR ? "error" : "warning",
                         tessi_diag_code_text(diag->code));
-        add_json_string(out, d->sources->files.at[s.file < d->sources->files.n ? s.file : 0].name);
+        tessi_text_json(out, d->sources->files.at[s.file < d->sources->files.n ? s.file : 0].name);
         tessi_text_addf(
             out, ",\"line\":%d,\"column\":%d,\"end_line\":%d,\"end_column\":%d,\"message\":", line,
             col, end_line, end_col);
-        add_json_string(out, diag->text);
+        tessi_text_json(out, diag->text);
         tessi_text_add(out, ",\"notes\":[");
         add_json_texts(diag, false, out);
         tessi_text_add(out, "],\"help\":[");

@@ -141,6 +141,23 @@ void tessi_text_vaddf(Text *t, const char *fmt, va_list args)
     va_end(again);
 }
 
+void tessi_text_json(Text *out, const char *s)
+{
+    tessi_text_add(out, "\"");
+    for (; *s; s++) {
+        unsigned char c = (unsigned char)*s;
+        if (c == '"' || c == '\\')
+            tessi_text_addf(out, "\\%c", c);
+        else if (c == '\n')
+            tessi_text_add(out, "\\n");
+        else if (c < 32 || c == 127)
+            tessi_text_addf(out, "\\u%04x", c);
+        else
+            tessi_text_addn(out, s, 1);
+    }
+    tessi_text_add(out, "\"");
+}
+
 void tessi_text_addf(Text *t, const char *fmt, ...)
 {
     va_list args;

@@ -211,6 +211,23 @@ static int count_whole(tess_parts *parts, const char **why)
     return n;
 }
 
+/* As many results as the program has, each of them a graph. */
+static void check_text(tess_parts *parts, const tess_program *p)
+{
+    char *json = NULL;
+    size_t n = 0;
+    assert_int_equal(tess_parts_text(parts, NULL), TESS_ERROR_ARGUMENT);
+    assert_int_equal(tess_parts_text(NULL, &json), TESS_ERROR_ARGUMENT);
+    assert_int_equal(tess_parts_text(parts, &json), TESS_OK);
+    const char *numbers = strstr(json, "\n\"numbers\": [");
+    assert_non_null(numbers);
+    for (const char *at = json; (at = strstr(at, "\"text\": \"graph part\\n")) && at < numbers;
+         at++)
+        n++;
+    assert_int_equal(n, tess_program_outputs(p));
+    tess_text_free(json);
+}
+
 static bool run_parts(const CorpusRun *truth, bool *is_cut, const char *path, Text *why)
 {
     Runs r = { .truth = truth, .why = why };
@@ -226,6 +243,8 @@ static bool run_parts(const CorpusRun *truth, bool *is_cut, const char *path, Te
     bool ok = status == TESS_OK;
     if (!ok)
         tessi_text_add(why, reason);
+    if (ok)
+        check_text(r.parts, truth->program);
     const int whole = ok ? count_whole(r.parts, &reason) : 1;
     *is_cut = whole == 0;
     if (whole && is_loud)
