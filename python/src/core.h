@@ -91,6 +91,7 @@ PyObject *tesspy_run(PyObject *self, PyObject *args);
 PyObject *tesspy_shapes(PyObject *self, PyObject *args);
 PyObject *tesspy_dump(PyObject *self, PyObject *args);
 PyObject *tesspy_reach(PyObject *self, PyObject *args);
+PyObject *tesspy_parts(PyObject *self, PyObject *args);
 
 /* memory.c: a method of programs, and a function. */
 PyObject *tesspy_device_image(PyObject *self, PyObject *args);

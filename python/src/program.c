@@ -324,6 +324,9 @@ static PyMethodDef methods[] = {
       "dump(stop, images, scalars)\n--\n\nText of a stop of the compiler." },
     { "reach", tesspy_reach, METH_VARARGS,
       "reach(name, scalars)\n--\n\nHow far from a point of the results an image matters." },
+    { "parts", tesspy_parts, METH_VARARGS,
+      "parts(shapes, scalars, whole)\n--\n\nThe shapes of the results for images of these shapes, "
+      "and, if not whole, the programs of their parts as JSON." },
     { "device_image", tesspy_device_image, METH_VARARGS,
       "device_image(shape, type)\n--\n\nMemory of the program's device, for _core.lend." },
     { NULL, NULL, 0, NULL },

@@ -138,6 +138,57 @@ static bool bind_images(Call *c, PyObject *images, PyObject *stream)
     return true;
 }
 
+/* The NumPy name of what a tensor consists of: bytes where the fields of its pixels have several types. */
+static const char *element_of(const tess_info *info)
+{
+    for (int ch = 1; ch < info->n_channels; ch++)
+        if (memcmp(&info->channel_types[ch], &info->channel_types[0], sizeof(DLDataType)) != 0)
+            return "uint8";
+    return tesspy_type_name(info->dtype);
+}
+
+/* As bind_images, of shapes alone; channels are not among them. */
+static bool bind_sizes(Call *c, PyObject *sizes)
+{
+    ProgramObject *p = c->p;
+    for (Py_ssize_t i = 0, at = 0; i < p->n_inputs; i++) {
+        const tess_info *info = &p->inputs[i];
+        if (info->kind != TESS_IMAGE && info->kind != TESS_MASK)
+            continue;
+        PyObject *size = PyTuple_GetItem(sizes, at++);
+        int64_t shape[TESS_MAX_SHAPE];
+        DLTensor t = { NULL, { kDLCPU, 0 }, info->ndim, info->dtype, shape, NULL, 0 };
+        if (!size)
+            return false;
+        if (PyTuple_Size(size) < info->ndim) {
+            tesspy_raisef(p->core, TESS_ERROR_ARGUMENT,
+                          "image '%s' has %d dimensions in the program, but %zd here", info->name,
+                          info->ndim, PyTuple_Size(size));
+            return false;
+        }
+        for (int d = 0; d < info->ndim; d++) {
+            int overflow;
+            shape[d] = PyLong_AsLongLongAndOverflow(PyTuple_GetItem(size, d), &overflow);
+            if (overflow)
+                shape[d] = overflow < 0 ? INT64_MIN : INT64_MAX;
+        }
+        if (PyErr_Occurred())
+            return false;
+        if (info->is_struct)
+            shape[t.ndim++] = info->n_channels;
+        if (strcmp(element_of(info), "uint8") == 0 && info->is_struct) {
+            t.dtype = tesspy_type_named("uint8");
+            shape[t.ndim - 1] = 0;
+            for (int ch = 0; ch < info->n_channels; ch++)
+                shape[t.ndim - 1] += info->channel_types[ch].bits / 8;
+        }
+        const tess_status status = tess_args_shape(c->a, info->name, &t);
+        if (status != TESS_OK)
+            return fail(c, status);
+    }
+    return true;
+}
+
 /* The shape of a result as a tuple; NULL with an exception. */
 static PyObject *shape_of(Call *c, Py_ssize_t output)
 {
@@ -158,15 +209,6 @@ static PyObject *shape_of(Call *c, Py_ssize_t output)
             Py_CLEAR(made);
     }
     return made;
-}
-
-/* The NumPy name of what a result's tensor consists of: bytes where the fields of its pixels have several types. */
-static const char *element_of(const tess_info *info)
-{
-    for (int ch = 1; ch < info->n_channels; ch++)
-        if (memcmp(&info->channel_types[ch], &info->channel_types[0], sizeof(DLDataType)) != 0)
-            return "uint8";
-    return tesspy_type_name(info->dtype);
 }
 
 static PyObject *allocate(Call *c, Py_ssize_t output, PyObject *allocator)
@@ -262,22 +304,67 @@ PyObject *tesspy_run(PyObject *self, PyObject *args)
     return results;
 }
 
+static PyObject *shapes_of(Call *c)
+{
+    PyObject *shapes = PyTuple_New(c->p->n_outputs);
+    for (Py_ssize_t o = 0; shapes && o < c->p->n_outputs; o++) {
+        PyObject *shape = shape_of(c, o);
+        if (!shape || PyTuple_SetItem(shapes, o, shape) < 0)
+            Py_CLEAR(shapes);
+    }
+    return shapes;
+}
+
 PyObject *tesspy_shapes(PyObject *self, PyObject *args)
 {
     PyObject *images, *scalars, *shapes = NULL;
     Call c;
     if (!PyArg_ParseTuple(args, "OO", &images, &scalars))
         return NULL;
-    if (begin(&c, self) && bind_images(&c, images, Py_None) && bind_numbers(&c, scalars)) {
-        shapes = PyTuple_New(c.p->n_outputs);
-        for (Py_ssize_t o = 0; shapes && o < c.p->n_outputs; o++) {
-            PyObject *shape = shape_of(&c, o);
-            if (!shape || PyTuple_SetItem(shapes, o, shape) < 0)
-                Py_CLEAR(shapes);
-        }
-    }
+    if (begin(&c, self) && bind_images(&c, images, Py_None) && bind_numbers(&c, scalars))
+        shapes = shapes_of(&c);
     end(&c);
     return shapes;
+}
+
+/* ---- Parts ----------------------------------------------------------------------------------- */
+/* The programs of parts as JSON; NULL with an exception. */
+static PyObject *text_of_parts(Call *c)
+{
+    tess_parts *parts = NULL;
+    char *json = NULL;
+    tess_status status;
+    Py_BEGIN_ALLOW_THREADS status = tess_parts_new(c->p->program, c->a, &parts);
+    if (status == TESS_OK)
+        status = tess_parts_text(parts, &json);
+    Py_END_ALLOW_THREADS PyObject *text = NULL;
+    if (status == TESS_OK)
+        text = tesspy_text(json);
+    else
+        tesspy_raise(c->p->core, status, tess_parts_error(parts), NULL);
+    tess_text_free(json);
+    tess_parts_free(parts);
+    return text;
+}
+
+PyObject *tesspy_parts(PyObject *self, PyObject *args)
+{
+    PyObject *sizes, *scalars, *shapes = NULL, *text = NULL;
+    int whole;
+    Call c;
+    if (!PyArg_ParseTuple(args, "O!Op", &PyTuple_Type, &sizes, &scalars, &whole))
+        return NULL;
+    if (begin(&c, self) && bind_sizes(&c, sizes) && bind_numbers(&c, scalars))
+        shapes = shapes_of(&c);
+    if (shapes && !whole)
+        text = text_of_parts(&c);
+    c.reusable = false; /* these images have no pixels */
+    end(&c);
+    PyObject *both =
+        shapes && (whole || text) ? Py_BuildValue("(OO)", shapes, text ? text : Py_None) : NULL;
+    Py_XDECREF(shapes);
+    Py_XDECREF(text);
+    return both;
 }
 
 /* ---- Texts and facts ------------------------------------------------------------------------- */

@@ -71,9 +71,9 @@ def _reach(program, arrays, numbers):
     one_shape = len({a.shape for a in arrays}) == 1 and arrays[0].ndim == len(margins)
     if not plain or not one_shape or program.outputs[0].channels:
         return None
-    work = _parts.Parts(program, {name: arrays[0].shape for name in program._images}, numbers).of_output(0)
-    as_large = tuple(work.extent()) == arrays[0].shape and all(m < n for m, n in zip(margins, arrays[0].shape))
-    return margins if as_large and all(work.cut) else None
+    work = _parts.Parts(program, {name: arrays[0].shape for name in program._images}, numbers).results[0]
+    as_large = tuple(work.extent) == arrays[0].shape and all(m < n for m, n in zip(margins, arrays[0].shape))
+    return margins if as_large and all(work.cut) and all(work.alike) else None
 
 
 class _Block:
@@ -109,45 +109,34 @@ class _Map:
     def results(self):
         import dask.array
         import dask
-        if _parts.kept_whole(self.program):  # nothing can be cut
+        outputs = self.program.outputs
+        if self.parts.whole:  # nothing can be cut
             whole = dask.delayed(_whole)(self.program, list(self.arrays.values()), self.numbers)
-            made = [whole[i] for i in range(len(self.program.outputs))]
-            shapes = [self._shape(self.parts.of_output(i), i) for i in range(len(made))]
-            return [dask.array.from_delayed(m, s, o.dtype) for m, s, o in zip(made, shapes, self.program.outputs)]
-        return [self._result(i) for i in range(len(self.program.outputs))]
+            return [dask.array.from_delayed(whole[i], s, o.dtype)
+                    for i, (s, o) in enumerate(zip(self.parts.shapes, outputs))]
+        return [self._array(work, np.dtype(o.dtype), len(o.channels)) for work, o in zip(self.parts.results, outputs)]
 
-    def _shape(self, work, i):
-        output = self.program.outputs[i]
-        return (*work.extent(), *([len(output.channels)] if output.channels else []))
-
-    def _result(self, i):
-        output = self.program.outputs[i]
-        return self._array(self.parts.of_output(i), np.dtype(output.dtype), len(output.channels))
-
-    def _number(self, name):
+    def _number(self, k):
         """A number of whole images, or a histogram, as a task."""
         from dask.base import tokenize
-        if name not in self.known:
-            stage = self.parts.graph.stages[name]
-            work = self.parts.of_number(stage)
-            source = self.parts.graph.stages[stage.source]
-            dtype, made = (np.dtype(_parts.of_graph(t)) for t in (source.type, stage.type))
-            array = self._array(work, dtype, 0)
+        if k not in self.known:
+            work = self.parts.numbers[k]
+            array = self._array(work, work.source, 0)
             blocks = list(itertools.product(*(range(n) for n in array.numblocks)))
-            key = f"{array.name}-{tokenize(stage.text)}"
-            if stage.kind == "histogram":
-                each = functools.partial(_parts.histogram, n=_parts._evaluate(stage.sizes[0], self.parts.values))
+            key = f"{array.name}-{tokenize(work.reduction, work.type.name, work.counts)}"
+            if work.counts is not None:
+                each = functools.partial(_parts.histogram, n=work.counts)
                 end = _added
             else:
-                each = functools.partial(_parts.rows, reduction=stage.reduction)
+                each = functools.partial(_parts.rows, reduction=work.reduction)
                 end = functools.partial(
-                    _total, blocks=array.numblocks, reduction=stage.reduction, dtype=dtype.name, made=made.name,
-                    points=int(np.prod(work.extent())), wide=_parts.is_wide(stage),
+                    _total, blocks=array.numblocks, reduction=work.reduction, dtype=work.source.name,
+                    made=work.type.name, points=int(np.prod(work.extent)), wide=work.is_image,
                 )
             tasks = {(f"{key}-part", *place): (each, (array.name, *place)) for place in blocks}
             tasks[key] = (end, [(f"{key}-part", *place) for place in blocks])
-            self.known[name] = _Task(key, self._graph(key, tasks, [array]))
-        return self.known[name]
+            self.known[k] = _Task(key, self._graph(key, tasks, [array]))
+        return self.known[k]
 
     @staticmethod
     def _graph(name, tasks, needs):
@@ -160,15 +149,13 @@ class _Map:
         from dask.base import tokenize
         program = _parts.program_of(work.text, self.options)
         if _parts.kept_whole(program):
+            work.steps = [None] * len(work.steps)
             work.cut = [False] * work.n
-        lines = [self._chunks(work, d, size) for d, size in enumerate(work.extent())]
-        histograms = {f"given_{_parts._bare(h)}": h for h in work.reduced
-                      if work.graph.stages[h].kind == "histogram" or _parts.is_wide(work.graph.stages[h])}
-        images = {_parts._bare(n): n for n in work.images}
-        inputs = [i.name for i in program.inputs if i.kind in ("image", "mask")]
-        arrays = {n: self.arrays[n] for n in inputs if n not in histograms}
-        given = {n: self._number(key[1]) for n, key in work.given.items() if key[0] == "number"}
-        counts = {n: self._number(histograms[n]) for n in inputs if n in histograms}
+        lines = [self._chunks(work, d, size) for d, size in enumerate(work.extent)]
+        inputs = program._images
+        arrays = {n: self.arrays[n] for n in inputs if n not in work.wanted}
+        given = {n: self._number(k) for n, k in work.wanted.items() if n not in inputs}
+        counts = {n: self._number(k) for n, k in work.wanted.items() if n in inputs}
         name = "tessera-" + tokenize(
             work.text, self.options, sorted(self.numbers.items()), lines, {n: a.name for n, a in arrays.items()},
             [t.key for t in (*given.values(), *counts.values())],
@@ -183,12 +170,12 @@ class _Map:
                     images_of.append(None)
                     keys.append([counts[i].key])
                 else:
-                    grid, found = _pieces(arrays[i], cut if images[i] in work.parted else {})
+                    grid, found = _pieces(arrays[i], cut if i in work.parted else {})
                     images_of.append(grid)
                     keys.append(found)
             more = (slice(None),) if channels else ()
-            part = _Part(work.text, self.options, images_of, work.numbers(offset, self.numbers), list(given),
-                         (*keep, *more))
+            numbers = work.numbers(offset, self.numbers, program._numbers)
+            part = _Part(work.text, self.options, images_of, numbers, list(given), (*keep, *more))
             tail = (0,) if channels else ()
             tasks[(name, *place, *tail)] = (part, keys, [t.key for t in given.values()])
         needs = [*arrays.values(), *given.values(), *counts.values()]
@@ -199,8 +186,8 @@ class _Map:
         """The ranges of points that tasks compute in a dimension of what a pass gives: as the first image has them."""
         if not work.cuts(d):
             return [(0, size)]
-        step = work.steps[work.target.name][d]
-        ends = np.cumsum(self.arrays[_parts._bare(work.parted[0])].chunks[d])
+        step = work.steps[d]
+        ends = np.cumsum(self.arrays[work.parted[0]].chunks[d])
         ends = sorted({min(size, int(-(-int(e) // step))) for e in ends} - {0} | {size})
         return list(zip([0, *ends], ends))
 
@@ -210,12 +197,12 @@ class _Map:
         for d, (begin, end) in enumerate(ranges):
             if work.cuts(d):
                 low, high = work.range_of(d, begin, end)
-                first = int(low / work.steps[work.target.name][d])
+                first = int(low / work.steps[d])
                 offset[d], keep[d] = low, slice(begin - first, end - first)
                 cut[d] = (low, high)
         for d in range(work.n):
             if d not in cut and work.cut[d]:
-                cut[d] = (0, work.values[work.sizes[d]])
+                cut[d] = (0, work.sizes[d])
         return offset, keep, cut
 
 

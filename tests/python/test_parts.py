@@ -96,6 +96,9 @@ def test_what_cannot_be_cut(rng):
     ):
         with pytest.raises(tessera.ArgumentError, match=word):
             p(a, **options)
+    for size in (2**40, 2**70):
+        with pytest.raises(tessera.ArgumentError, match="too large"):
+            p(a, offset=(0, 0), shape=(size, 9))
     with pytest.raises(tessera.ArgumentError, match="decides none"):
         p(a[:6], offset=(5, 0), shape=(20, 9))
 
@@ -186,6 +189,19 @@ def test_dask_computes_the_corpus(rng):
         assert all(equal(one, of) for one, of in zip(have, want)), path.name
         cut += parts > 1
     assert cut > 20
+
+
+def test_dask_cuts_beside_running_values_and_computes_by_keys(rng):
+    array, dask = pytest.importorskip("dask.array"), pytest.importorskip("dask")
+    summed = tessera.compile(ROOT / "tests/corpus/cumulate.tess", target="interp", quiet=True)
+    whole = {i.name: rng.random((18, 16)[:i.ndim]).astype(i.dtype) for i in summed.inputs if i.kind == "image"}
+    have = tessera.dask.map(summed, *(array.from_array(a, (7, 5)[:a.ndim]) for a in whole.values()))
+    assert have[0].npartitions > 1
+    assert all(equal(one, of) for one, of in zip(dask.compute(*have, scheduler="sync"), summed(*whole.values())))
+    keyed = tessera.compile(ROOT / "tests/corpus/by_keys_own_sizes.tess", target="interp", quiet=True)
+    values, keys = (rng.integers(0, 9, (8, 9), np.uint8) for _ in range(2))
+    have = dask.compute(*tessera.dask.map(keyed, *(array.from_array(a, (3, 4)) for a in (values, keys))))
+    assert all(equal(one, of) for one, of in zip(have, keyed(values, keys)))
 
 
 def test_dask_on_several_workers(rng):
