@@ -34,6 +34,10 @@ typedef struct CorpusCase {
 /* Paths of all programs of tests/corpus in alphabetical order; returns their number. */
 int corpus_list(Arena *a, char **paths, int most);
 
+/* Whether it is the turn of program `number`, of one in `turns`: another commit has others (TESSERA_TEST_PART of
+ * build.sh), and TESSERA_ALL=1 all. */
+bool corpus_turn(int number, int turns);
+
 /* Reads and takes apart a file; everything is allocated in `a`. */
 void corpus_read(Arena *a, const char *path, CorpusCase *c);
 

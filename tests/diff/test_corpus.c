@@ -125,13 +125,10 @@ static bool run_case(const char *path, bool in_c)
     return ok;
 }
 
-/* Of three programs one is compiled as users have it, which takes more than twice the time; another commit has
- * another third (build.sh), and TESSERA_ALL=1 all. */
+/* Of four programs one is compiled as users have it, which takes more than twice the time. */
 static void choose_compiler(int number)
 {
-    enum { THIRDS = 3 };
-    const char *all = getenv("TESSERA_ALL"), *part = getenv("TESSERA_TEST_PART");
-    if ((all && strcmp(all, "0") != 0) || (number + (part ? atoi(part) : 0)) % THIRDS == 0)
+    if (corpus_turn(number, 4))
         unsetenv("TESSERA_CC");
     else
         setenv("TESSERA_CC", TESSERA_SOURCE_DIR "/tests/support/cc-plain.sh", 1);

@@ -52,7 +52,7 @@ static bool has_turn(int i, uint64_t seed)
 {
     const int preset = i - 3;
     return preset < 0 || preset >= PRESETS || seed == SEED_OF_ONE
-           || ((uint64_t)preset + seed) % 2 == 0;
+           || ((uint64_t)preset + seed) % 3 == 0;
 }
 
 /* The naive plan, those chosen for large and for small images, those of papers, and random ones, as texts. */
