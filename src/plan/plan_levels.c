@@ -112,10 +112,8 @@ static bool has_level(const PlanLevels *levels, LevelHow how)
 /* Of those that are so and along this dimension, 0 when there is none. */
 static uint32_t size_of(const PlanLevels *levels, LevelHow how, int dim)
 {
-    for (uint8_t i = 0; i < levels->n; i++)
-        if (levels->at[i].how == how && levels->at[i].dim == dim)
-            return levels->at[i].size;
-    return 0;
+    const PlanLevel *level = tessi_level_find(levels, (uint8_t)dim, how);
+    return level ? level->size : 0;
 }
 
 /* A level of the grid, or loops in its place. `outer` says which dimensions have one already. */

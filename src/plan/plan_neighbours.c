@@ -356,17 +356,7 @@ static void change_levels(Editor *e, uint32_t i, uint32_t k)
     }
 }
 
-/* Levels that have a name, and what a group has beside them. */
-static PlanGroup with_preset(const PlanGroup *old, const char *name, const PlanLevels *levels)
-{
-    PlanGroup group = *old;
-    group.levels = tessi_levels_for(levels, old->n_dims);
-    if (!tessi_streq(name, "point") && !group.transform && !group.median)
-        return group;
-    tessi_plan_point_kernel(&group);
-    return group;
-}
-
+/* Levels that have a name. With those of `point` nothing else stays that a kernel says. */
 static void change_preset(Editor *e, uint32_t i)
 {
     const PlanGroup *old = &e->from->groups.at[i];
@@ -376,7 +366,10 @@ static void change_preset(Editor *e, uint32_t i)
         if (!old->n_dims || !tessi_level_preset(e->arena, n, &levels)
             || (tessi_level_find(&levels, 0, LEVEL_THREAD) != NULL) != e->from->gpu)
             continue;
-        const PlanGroup group = with_preset(old, name, &levels);
+        PlanGroup group = *old;
+        group.levels = tessi_levels_for(&levels, old->n_dims);
+        if (tessi_streq(name, "point"))
+            tessi_plan_point_kernel(&group);
         offer_group(e, i, about_group(e, i), &group, tessi_sprintf(e->arena, "preset %s", name));
     }
 }
