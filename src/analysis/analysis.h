@@ -58,6 +58,7 @@ typedef struct StageCost {
     /* of the simple ones: what vectors save where they hold more of 8 or 16 bits than of 32 (minima and maxima) */
     double narrow;
     double conversions;    /* of the simple ones: between integers and reals */
+    double converted;      /* of these: of elements as they are read */
     double powers;         /* of the transcendental ones: with two operands, which take doubles */
     double loads;          /* elements read, each time it is read */
     double distinct_bytes; /* bytes of producers that a point adds to what its neighbours read */

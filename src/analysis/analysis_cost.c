@@ -130,6 +130,7 @@ static StageCost piece_cost(const Graph *g, ExprWalk *walk, const ExprDeps *deps
         case EXPR_SAT:
             c.ops[OPC_SIMPLE] += n;
             c.conversions += converts(g, e) ? n : 0;
+            c.converted += converts(g, e) && tessi_expr(g, e->arg[0])->kind == EXPR_LOAD ? n : 0;
             break;
         case EXPR_LOAD:
         case EXPR_TABLE: c.loads += n; break;
@@ -153,6 +154,7 @@ static void add_scaled(StageCost *sum, const StageCost *c, double share)
     sum->loads += c->loads * share;
     sum->narrow += c->narrow * share;
     sum->conversions += c->conversions * share;
+    sum->converted += c->converted * share;
     sum->powers += c->powers * share;
 }
 

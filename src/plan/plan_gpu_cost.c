@@ -397,6 +397,23 @@ static double count_seconds(const Counter *c, StageId id)
     return (shared ? c->m->count_shared_ns : c->m->count_ns) * 1e-9;
 }
 
+/* Conversions of elements that several points of a thread read: it converts each once. How many of n points are so
+ * left out. */
+static double shared_conversions(const Counter *c, const Need *need, double n)
+{
+    const double wanted = n * c->an->cost[need->stage.v].converted;
+    double read = 0;
+    uint32_t last = UINT32_MAX;
+    if (!straight_line(c) || !wanted)
+        return 0;
+    NEED_FOREACH (r, &c->needs, need) {
+        if (r->of != last) /* reads of one producer stand together */
+            read += c->places[r->of].at.n + c->places[r->of].loose;
+        last = r->of;
+    }
+    return wanted > read ? wanted - read : 0;
+}
+
 /* What is computed. */
 static void count_work(Counter *c, uint32_t i, Sums *sum)
 {
@@ -430,6 +447,7 @@ static void count_work(Counter *c, uint32_t i, Sums *sum)
         spread(c, r, i);
         note_rules(c, i, r);
     }
+    c->cost.instructions -= shared_conversions(c, need, n) * (1 + c->m->conversion_slots);
 }
 
 static void count(Counter *c)

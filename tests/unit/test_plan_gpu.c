@@ -141,12 +141,31 @@ static void channels_are_placed_together(void **state)
     assert_int_equal(p->groups.at[0].passes.at[0].stages.n, 3);
 }
 
+/* Means of 25 x 25 bytes in parts of five: a thread converts a byte once for all the parts that read it, so the parts
+ * stay where they are read. */
+static void conversions_are_shared(void **state)
+{
+    const Plan *p = plan_for_gpu(
+        *state,
+        "graph t param M, N image X[M, N] uint8 stage X[M, N] uint8 = image X "
+        "stage p[M, N + 20] float = cast<float>(X@[0,-12]:clamp) + cast<float>(X@[0,-11]:clamp) "
+        "+ cast<float>(X@[0,-10]:clamp) + cast<float>(X@[0,-9]:clamp) + "
+        "cast<float>(X@[0,-8]:clamp) "
+        "stage r[M, N] float = (p + p@[0,5] + p@[0,10] + p@[0,15] + p@[0,20]) * 0.04f "
+        "stage q[M + 20, N] float = r@[-12,0]:clamp + r@[-11,0]:clamp + r@[-10,0]:clamp "
+        "+ r@[-9,0]:clamp + r@[-8,0]:clamp "
+        "stage o[M, N] uint8 = sat<uint8>((q + q@[5,0] + q@[10,0] + q@[15,0] + q@[20,0]) * 0.04f) "
+        "output o[M, N] uint8 = o");
+    assert_int_equal(p->groups.n, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { GRAPH_TEST(bytes_of_tiles_take_whole_registers),
                                         GRAPH_TEST(channels_are_stored_by_few_columns),
                                         GRAPH_TEST(channels_share_a_kernel),
                                         GRAPH_TEST(channels_are_placed_together),
+                                        GRAPH_TEST(conversions_are_shared),
                                         GRAPH_TEST(blocks_are_no_wider_than_images),
                                         GRAPH_TEST(tiles_divide_few_columns),
                                         GRAPH_TEST(transpositions_have_square_blocks) };
