@@ -184,7 +184,8 @@ bool tessi_cache_insert(const RtCache *c, CacheKey key, const char *suffix, cons
     tessi_cache_name(key, suffix, name);
     const bool ok = write_entry(folder, name, data, n);
     close(folder);
-    if (ok)
+    /* Pruning looks at every entry, which takes as long as a small program: one of 16 small entries does. */
+    if (ok && (name[0] == '0' || n > CACHE_MOST_BYTES / 256))
         tessi_cache_prune(c, CACHE_MOST_BYTES);
     return ok;
 }
