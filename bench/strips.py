@@ -4,7 +4,10 @@ uncompressed BigTIFF, and smaller pictures as PNG and JPEG beside their codecs (
     python3 bench/strips.py build/tessera FOLDER [--size=20000] [--times=5] [--memory=256M]
 
 FOLDER keeps the files (6 GB) and `strips.json`, what has been measured: a run that was ended goes on where it stopped.
-A copy and a run take turns, so that both find the page cache in the same state; least times count."""
+A copy and a run take turns, and both find the page cache in the same state: nothing under the name that they write, and
+pages that were free a moment ago. (`cp` empties a file that is there and takes its pages, a run writes beside it until
+it is complete; and memory that a virtual machine has not touched for long may cost several times the copy.) Least times
+count."""
 import json
 import os
 import pathlib
@@ -39,6 +42,19 @@ return r(s((x * x):mirror), s((y * y):mirror), s((x * y):mirror));
 GOALS = {"blur": 0.9, "sobel": 0.9, "gauss3": 0.9, "harris": 0.6}
 
 
+def clear(*paths):
+    """Removes the files that will be written, and leaves memory for them that was in use a moment ago."""
+    size = max((path.stat().st_size for path in paths if path.exists()), default=0)
+    if size:
+        page, scratch = bytes(1 << 20), paths[0].with_suffix(".scratch")
+        with open(scratch, "wb", buffering=0) as file:
+            for _ in range(size // len(page) + 1):
+                file.write(page)
+        scratch.unlink()
+    for path in paths:
+        path.unlink(missing_ok=True)
+
+
 def seconds(*words):
     """Elapsed, and processor time of the process and its threads."""
     start = time.monotonic()
@@ -54,12 +70,13 @@ def least(measured):
     return [min(m[k] for m in measured) for k in range(3)]
 
 
-def against(times, first, second):
+def against(times, first, second, written):
     """The least of both, which take turns; the first turn of each does not count."""
     a, b = [], []
     for turn in range(times + 1):
-        a.append(first())
-        b.append(second())
+        for measured, run in ((a, first), (b, second)):
+            clear(*written)
+            measured.append(run())
     return least(a[1:]), least(b[1:])
 
 
@@ -97,7 +114,7 @@ def main():
             run = [tool, "run", folder / f"{name}{eight}.tess", into, "-o", out, memory]
             plain = [tool, "run", folder / f"copy{eight}.tess", into, "-o", copy, memory] if picture \
                 else ["cp", into, copy]
-            known[key] = against(times, lambda: seconds(*plain), lambda: seconds(*run))
+            known[key] = against(times, lambda: seconds(*plain), lambda: seconds(*run), (out, copy))
             results.write_text(json.dumps(known, indent=1))
     print(f"{'':24} {'copy or codec, s':>18} {'run, s':>9} {'speed':>7} {'goal':>6} {'CPU s':>12} {'MiB':>6}")
     for key, (plain, ran) in known.items():

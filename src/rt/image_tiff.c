@@ -767,6 +767,8 @@ bool tessi_encode_tiff(ImageRows *r, RtOutput *out, Failure *f)
     const bool big = whole >= UINT32_MAX - (1u << 24);
     TIFF *tiff = open_tiff(&file, big ? "w8" : "w", 0);
     bool ok = tiff != NULL;
+    if (!r->layout.tile && !r->layout.compress)
+        tessi_output_expect(out, (uint64_t)bytes * (uint64_t)r->n_rows);
     for (int64_t page = 0; ok && page < r->pages; page++)
         ok = write_page(tiff, out, big, r, page, pyramid, row, bytes);
     ok = ok && write_pyramid(tiff, out, big, pyramid);

@@ -1,8 +1,12 @@
 /* Files written piece by piece. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* fallocate */
+#endif
 #include "rt/output.h"
 #include "tessera.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,6 +107,17 @@ static void go_to(RtOutput *out, uint64_t at)
         out->error = errno;
     out->at = at;
     out->size = out->at > out->size ? out->at : out->size;
+}
+
+void tessi_output_expect(RtOutput *out, uint64_t bytes)
+{
+    const uint64_t few = 1 << 20;
+    const bool is_file = !out->bytes && !out->put && out->can_seek && !out->error;
+    if (!is_file || bytes < few || bytes > INT64_MAX / 2 || out->at > INT64_MAX / 2)
+        return;
+#ifdef FALLOC_FL_KEEP_SIZE
+    (void)fallocate(out->fd, FALLOC_FL_KEEP_SIZE, (off_t)out->at, (off_t)bytes);
+#endif
 }
 
 /* How many of n bytes lie in front of the next gap, or, with *in_gap, in the gap at hand. */

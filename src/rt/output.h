@@ -38,6 +38,9 @@ bool tessi_output_open_part(const char *path, bool anew, RtOutput *out, Failure 
 bool tessi_output_sync(RtOutput *out);
 void tessi_output_memory(RtBytes *bytes, RtOutput *out); /* the bytes are borrowed */
 bool tessi_output_open_put(RtPut *put, void *user, RtOutput *out, Failure *f);
+/* The file will have so many bytes from `at` on: its blocks are taken at once, where the file system can do that, and
+ * then writing takes half the time. A wish; a disk that is too small is found when the bytes come. */
+void tessi_output_expect(RtOutput *out, uint64_t bytes);
 /* Adds bytes at `at`. Failures are remembered in `error`. */
 void tessi_output_add(RtOutput *out, const void *p, size_t n);
 void tessi_output_addf(RtOutput *out, const char *fmt, ...)

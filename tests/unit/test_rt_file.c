@@ -1,4 +1,7 @@
-/* rt/file: whole reads, writes that happen completely or not at all. */
+/* rt/file: whole reads, writes that happen completely or not at all; rt/output: blocks taken beforehand. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* fallocate */
+#endif
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,6 +9,7 @@
 
 #include <cmocka.h>
 #include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +20,7 @@
 #include <unistd.h>
 
 #include "rt/file.h"
+#include "rt/output.h"
 #include "tessera.h"
 
 static char *dir; /* of the running test */
@@ -147,6 +152,45 @@ static void test_full_disk_leaves_the_old_file(void **state)
     free(path);
 }
 
+static bool takes_blocks(int fd, off_t bytes)
+{
+    struct stat st;
+#ifdef FALLOC_FL_KEEP_SIZE
+    if (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, bytes) != 0)
+        return false;
+#endif
+    assert_int_equal(fstat(fd, &st), 0);
+    return (off_t)st.st_blocks * 512 >= bytes;
+}
+
+/* Blocks that are taken before their bytes come change neither the file's size nor what is in it. */
+static void test_expected_bytes(void **state)
+{
+    (void)state;
+    enum { BYTES = 2 << 20 };
+    char *path = in_dir("a"), *other = in_dir("b"), *data = calloc(1, BYTES);
+    struct stat st;
+    RtOutput out;
+    Failure f = { 0 };
+    assert_true(tessi_output_open(path, false, &out, &f));
+    tessi_output_expect(&out, BYTES);
+    assert_int_equal(fstat(out.fd, &st), 0);
+    assert_int_equal(st.st_size, 0);
+    const int fd = open(other, O_RDWR | O_CREAT, 0600);
+    assert_true(fd >= 0);
+    if (takes_blocks(fd, BYTES)) /* here files can */
+        assert_true((off_t)st.st_blocks * 512 >= BYTES);
+    close(fd);
+    assert_non_null(data);
+    tessi_output_add(&out, data, BYTES);
+    assert_true(tessi_output_close(path, &out, true, &f));
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_size, BYTES);
+    free(data);
+    free(other);
+    free(path);
+}
+
 static void test_permissions_and_links(void **state)
 {
     (void)state;
@@ -238,6 +282,7 @@ int main(void)
         TEST(test_endless_input_is_bounded),
         TEST(test_full_device),
         TEST(test_full_disk_leaves_the_old_file),
+        TEST(test_expected_bytes),
         TEST(test_permissions_and_links),
         TEST(test_refused_targets),
         TEST(test_two_steps),
