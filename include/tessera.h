@@ -292,14 +292,16 @@ typedef struct tess_reach {
 TESS_API tess_status tess_program_reach(tess_program *p, const tess_args *args, const char *name,
                                         tess_reach *reach);
 /* Where the points of a result lie in an input image: in dimension d of the image at scale[d] * x[source[d]] +
- * offset[d] for point x of the result, source -1: at offset[d]. Parts of images, samplings and placements move and
- * scale; what stencils read besides does not count. ndim is 0 where the result comes from the image at several scales
- * or not point by point. The images and numbers bound so far must give all sizes. */
+ * offset[d] for point x of the result, source -1: at offset[d]; source TESS_SEVERAL, of pictures that are turned: at
+ * the sum of by[d][k] * x[k], and offset[d] (which holds for the others too). Parts of images, samplings and placements
+ * move and scale, rotations turn; what stencils read besides does not count. ndim is 0 where the result comes from the
+ * image at several scales or not point by point. The images and numbers bound so far must give all sizes. */
+#define TESS_SEVERAL (-2)
 typedef struct tess_geometry {
     size_t struct_size;
     int ndim; /* of the image */
     int source[4];
-    double scale[4], offset[4];
+    double scale[4], offset[4], by[4][4];
 } tess_geometry;
 TESS_API tess_status tess_result_geometry(tess_program *p, tess_args *a, size_t output,
                                           const char *input, tess_geometry *geometry);
@@ -617,7 +619,7 @@ typedef struct tess_image_store {
     DLDataType stored; /* of the elements in the file */
     int64_t n_saturated; /* values that did not fit */
     double lo, hi;       /* least and largest finite value; lo > hi: there is none */
-    char left_out[200];  /* a sentence about what of `meta` the format does not hold, or empty */
+    char left_out[200];  /* a sentence about what of `meta` the file does not say, or empty */
 } tess_image_store;
 TESS_API void tess_image_store_init(tess_image_store *store);
 /* Writes as tess_image_write does, row by row. When it went well, `error` receives the doubt as a sentence, or is

@@ -8,6 +8,7 @@
 typedef struct Finder {
     const Graph *g;
     const int64_t *params;
+    const Value *scalars;
     const Image *image;
     Geometry *at;   /* by StageId */
     Affine *affine; /* by ExprId, of the stage at hand */
@@ -20,22 +21,31 @@ typedef struct Sum {
     double lo[MAX_DIMS], hi[MAX_DIMS];
     bool any, differ; /* they have different scales */
     bool in_place;    /* one of them is the image where it is */
+    bool anywhere;    /* one of them finds its place by values of pixels */
 } Sum;
 
 static Geometry identity(const Image *image)
 {
     Geometry same = { .known = true, .n_dims = image->n_dims };
     for (int d = 0; d < image->n_dims; d++)
-        same.dim[d] = (GeometryDim){ .src = d, .scale = 1 };
+        same.dim[d].by[d] = 1;
     return same;
 }
 
-static bool is_identity(const Geometry *x)
+static bool same_directions(const GeometryDim *a, const GeometryDim *b)
 {
-    for (int d = 0; d < x->n_dims; d++)
-        if (x->dim[d].src != d || x->dim[d].scale != 1 || x->dim[d].offset != 0)
+    for (int d = 0; d < MAX_DIMS; d++)
+        if (a->by[d] != b->by[d])
             return false;
-    return x->known;
+    return true;
+}
+
+static bool same_geometry(const Geometry *a, const Geometry *b)
+{
+    bool same = a->known && b->known && a->n_dims == b->n_dims;
+    for (int d = 0; same && d < a->n_dims; d++)
+        same = same_directions(&a->dim[d], &b->dim[d]) && a->dim[d].offset == b->dim[d].offset;
+    return same;
 }
 
 static bool value_of(const Finder *f, SizeId size, double *value)
@@ -70,29 +80,29 @@ static bool middle_of(const Finder *f, const AccessDim *dim, double *middle)
     return true;
 }
 
-/* A computed index goes with one dimension of the points at most. What reads the whole image at as many points as the
- * stage has lays edge upon edge: between what it rounds and chooses that is taken for its meaning. */
+/* A computed index. Along one dimension of the points, what reads the whole image at as many points as the stage has
+ * lays edge upon edge: between what it rounds and chooses that is taken for its meaning. */
 static bool computed_dim(const Finder *f, const Stage *s, const AccessDim *dim, SizeId size,
                          GeometryDim *out)
 {
     const Affine *a = &f->affine[dim->index.v];
     double from, to;
-    *out = (GeometryDim){ .src = -1, .offset = a->add };
+    int along = -1, n = 0;
+    *out = (GeometryDim){ .offset = a->add };
     for (int d = 0; d < MAX_DIMS; d++)
         if (a->by[d] != 0) {
-            if (out->src >= 0 || d >= s->n_dims)
+            if (d >= s->n_dims)
                 return false;
-            out->src = d;
-            out->scale = a->by[d];
+            along = d;
+            n++;
+            out->by[d] = a->by[d];
         }
-    if (!a->known || out->src < 0 || !value_of(f, size, &from)
-        || !value_of(f, s->size[out->src], &to))
+    if (!a->known || n != 1 || !value_of(f, size, &from) || !value_of(f, s->size[along], &to))
         return a->known;
-    const double all = from / to;
-    const double edges = out->scale < 0 ? from - 0.5 - all / 2 : (all - 1) / 2;
-    if (fabs(fabs(out->scale) - all) <= 1e-6 * all
-        && fabs(out->offset - edges) <= a->vague + 0.75) {
-        out->scale = out->scale < 0 ? -all : all;
+    const double all = from / to, by = out->by[along];
+    const double edges = by < 0 ? from - 0.5 - all / 2 : (all - 1) / 2;
+    if (fabs(fabs(by) - all) <= 1e-6 * all && fabs(out->offset - edges) <= a->vague + 0.75) {
+        out->by[along] = by < 0 ? -all : all;
         out->offset = edges;
     }
     return true;
@@ -103,19 +113,46 @@ static bool computed_dim(const Finder *f, const Stage *s, const AccessDim *dim, 
 static bool read_dim(const Finder *f, const Stage *s, const Piece *piece, const AccessDim *dim,
                      SizeId size, bool stays, GeometryDim *out)
 {
-    double offset;
-    *out = (GeometryDim){ .src = dim->src, .scale = dim->scale };
+    *out = (GeometryDim){ 0 };
+    if (!dim->absolute && dim->src >= 0)
+        out->by[dim->src] = dim->scale;
     if (dim->absolute ? !computed_dim(f, s, dim, size, out) : !middle_of(f, dim, &out->offset))
         return false;
-    if (out->src < 0)
-        return true;
-    if (stays && !dim->absolute && dim->scale == 1)
+    if (stays && !dim->absolute && dim->src >= 0 && dim->scale == 1)
         out->offset = 0;
-    if (!value_of(f, piece->offset[out->src], &offset))
-        return false;
-    out->scale /= piece->step[out->src];
-    out->offset -= out->scale * offset;
+    for (int d = 0; d < s->n_dims; d++) {
+        double offset;
+        if (out->by[d] == 0)
+            continue;
+        if (!value_of(f, piece->offset[d], &offset))
+            return false;
+        out->by[d] /= piece->step[d];
+        out->offset -= out->by[d] * offset;
+    }
     return true;
+}
+
+/* The outer dimension as a function of what the inner ones are functions of. */
+static GeometryDim composed(const GeometryDim *outer, const GeometryDim *inner, int n_inner)
+{
+    GeometryDim all = { .offset = outer->offset };
+    for (int i = 0; i < n_inner; i++) {
+        if (outer->by[i] == 0)
+            continue;
+        all.offset += outer->by[i] * inner[i].offset;
+        for (int d = 0; d < MAX_DIMS; d++)
+            all.by[d] += outer->by[i] * inner[i].by[d];
+    }
+    return all;
+}
+
+/* An index that is no function of the point: flow, maps of lenses. */
+static bool is_anywhere(const Finder *f, const Access *a)
+{
+    bool anywhere = false;
+    for (int d = 0; d < a->n_dims; d++)
+        anywhere |= a->dim[d].absolute && !f->affine[a->dim[d].index.v].known;
+    return anywhere && f->at[a->producer.v].known;
 }
 
 /* What one read says; false: nothing. */
@@ -133,28 +170,20 @@ static bool follow(const Finder *f, const Stage *s, const Piece *piece, const Ac
         if (!read_dim(f, s, piece, &a->dim[d], producer->size[d], stays, &dim[d]))
             return false;
     *found = (Geometry){ .known = true, .n_dims = from->n_dims };
-    for (int k = 0; k < from->n_dims; k++) {
-        const GeometryDim *outer = &from->dim[k];
-        if (outer->src < 0) {
-            found->dim[k] = *outer;
-            continue;
-        }
-        const GeometryDim *inner = &dim[outer->src];
-        found->dim[k] = (GeometryDim){ .src = inner->src,
-                                       .scale = outer->scale * inner->scale,
-                                       .offset = outer->scale * inner->offset + outer->offset };
-    }
+    for (int k = 0; k < from->n_dims; k++)
+        found->dim[k] = composed(&from->dim[k], dim, a->n_dims);
     return true;
 }
 
-static void add(Sum *sum, const Geometry *x)
+static void add(const Finder *f, Sum *sum, const Geometry *x)
 {
-    sum->in_place |= is_identity(x);
+    const Geometry place = identity(f->image);
+    sum->in_place |= same_geometry(x, &place);
     if (!sum->any)
         sum->geometry = *x;
     for (int d = 0; d < x->n_dims; d++) {
         const GeometryDim *have = &sum->geometry.dim[d];
-        sum->differ |= have->src != x->dim[d].src || have->scale != x->dim[d].scale;
+        sum->differ |= !same_directions(have, &x->dim[d]);
         sum->lo[d] = sum->any ? fmin(sum->lo[d], x->dim[d].offset) : x->dim[d].offset;
         sum->hi[d] = sum->any ? fmax(sum->hi[d], x->dim[d].offset) : x->dim[d].offset;
     }
@@ -176,18 +205,21 @@ static Geometry of_computed(Finder *f, const Stage *s)
     VEC_FOREACH (const Piece, piece, &s->pieces) {
         const bool plain = is_plain_read(f->g, piece->body);
         const ExprList *list = tessi_expr_walk(&f->walk, f->g, &piece->body, 1);
-        tessi_find_affine(f->g, list, f->params, f->affine);
+        tessi_find_affine(f->g, list, f->params, f->scalars, f->affine);
         VEC_FOREACH (const ExprId, at, list) {
             const Expr *e = tessi_expr(f->g, *at);
             Geometry found;
-            if (e->kind == EXPR_LOAD
-                && follow(f, s, piece, tessi_access(f->g, e->access), plain, &found))
-                add(&sum, &found);
+            if (e->kind != EXPR_LOAD)
+                continue;
+            const Access *a = tessi_access(f->g, e->access);
+            sum.anywhere |= is_anywhere(f, a);
+            if (follow(f, s, piece, a, plain, &found))
+                add(f, &sum, &found);
         }
     }
-    if (sum.in_place && has_size_of(f, s, f->image->n_dims, f->image->size))
+    if (sum.in_place && !sum.anywhere && has_size_of(f, s, f->image->n_dims, f->image->size))
         return identity(f->image);
-    if (!sum.any || sum.differ)
+    if (!sum.any || sum.differ || sum.anywhere)
         return (Geometry){ .known = false };
     for (int d = 0; d < sum.geometry.n_dims; d++)
         sum.geometry.dim[d].offset = (sum.lo[d] + sum.hi[d]) / 2;
@@ -204,10 +236,9 @@ static Geometry of_source(const Finder *f, const Stage *s, bool drops)
         all.known && (!drops || value_of(f, tessi_stage(f->g, s->source)->size[dropped], &n));
     for (int d = 0; drops && d < all.n_dims; d++) {
         GeometryDim *dim = &all.dim[d];
-        if (dim->src == dropped)
-            *dim = (GeometryDim){ .src = -1, .offset = dim->offset + dim->scale * (n - 1) / 2 };
-        else if (dim->src > dropped)
-            dim->src--;
+        dim->offset += dim->by[dropped] * (n - 1) / 2;
+        for (int k = dropped; k < MAX_DIMS; k++)
+            dim->by[k] = k + 1 < MAX_DIMS ? dim->by[k + 1] : 0;
     }
     return all;
 }
@@ -221,17 +252,15 @@ static Geometry of_carried(const Finder *f, const Stage *s)
     if (!s->behind)
         return before;
     const Geometry *after = &f->at[c->next.v];
-    bool stays = after->known && before.known;
-    for (int d = 0; stays && d < before.n_dims; d++)
-        stays = before.dim[d].src == after->dim[d].src && before.dim[d].scale == after->dim[d].scale
-                && before.dim[d].offset == after->dim[d].offset;
-    return stays || !before.known ? *after : (Geometry){ .known = false };
+    return !before.known || same_geometry(&before, after) ? *after : (Geometry){ .known = false };
 }
 
-const Geometry *tessi_geometry(const Graph *g, uint32_t image, const int64_t *params, Arena *a)
+const Geometry *tessi_geometry(const Graph *g, uint32_t image, const int64_t *params,
+                               const Value *scalars, Arena *a)
 {
     Finder f = { .g = g,
                  .params = params,
+                 .scalars = scalars,
                  .image = &g->inputs.at[image],
                  .at = ARENA_NEW_ARRAY(a, Geometry, g->stages.n),
                  .affine = ARENA_NEW_ARRAY(a, Affine, g->exprs.n),

@@ -7,7 +7,8 @@ typedef struct Finder {
     const Graph *g;
     const ExprList *list;
     const int64_t *params;
-    const Affine *at; /* by ExprId */
+    const Value *scalars; /* NULL: not known */
+    const Affine *at;     /* by ExprId */
 } Finder;
 
 static bool is_fixed(const Affine *a)
@@ -123,15 +124,46 @@ static Affine of_variable(const Finder *f, const Expr *e)
                      .vague = is_chosen_from(f, e->window) ? (hi - lo) / 2 : 0 };
 }
 
+static Affine of_number(ScalarType type, Value value)
+{
+    return (Affine){ .known = true,
+                     .whole = !tessi_is_real(type),
+                     .add = tessi_value_number(type, value) };
+}
+
+/* A function of real numbers that do not depend on the point: the cosine of an angle. */
+static bool of_numbers(const Finder *f, const Expr *e, Affine *found)
+{
+    Value args[3];
+    for (int k = 0; k < e->n_args; k++) {
+        const Affine *a = &f->at[e->arg[k].v];
+        if (!tessi_is_real(e->type) || tessi_expr(f->g, e->arg[k])->type != e->type || !is_fixed(a))
+            return false;
+        args[k] = tessi_value_real(a->add);
+    }
+    *found = of_number(e->type, tessi_eval(e->op, e->type, args));
+    return true;
+}
+
+static Affine of_operation(const Finder *f, const Expr *e)
+{
+    static const Affine nothing = { .known = false };
+    const Affine *arg[3] = { &nothing, &nothing, &nothing };
+    Affine found;
+    if (of_numbers(f, e, &found))
+        return found;
+    for (int k = 0; k < e->n_args; k++)
+        arg[k] = &f->at[e->arg[k].v];
+    return of_op(e, arg[0], arg[1], arg[2]);
+}
+
 static Affine of_expr(const Finder *f, const Expr *e)
 {
     static const Affine nothing = { .known = false };
     int64_t n;
     switch (e->kind) {
-    case EXPR_CONST:
-        return (Affine){ .known = true,
-                         .whole = !tessi_is_real(e->type),
-                         .add = tessi_value_number(e->type, e->value) };
+    case EXPR_CONST: return of_number(e->type, e->value);
+    case EXPR_SCALAR: return f->scalars ? of_number(e->type, f->scalars[e->ref]) : nothing;
     case EXPR_SIZE:
         if (!tessi_size_eval(f->g, e->size, f->params, &n))
             return nothing;
@@ -147,19 +179,15 @@ static Affine of_expr(const Finder *f, const Expr *e)
         const Affine a = f->at[e->arg[0].v];
         return tessi_is_real(e->type) ? a : rounded(a, e->kind == EXPR_CAST ? -0.5 : 0);
     }
-    case EXPR_OP: {
-        const Affine *arg[3] = { &nothing, &nothing, &nothing };
-        for (int k = 0; k < e->n_args; k++)
-            arg[k] = &f->at[e->arg[k].v];
-        return of_op(e, arg[0], arg[1], arg[2]);
-    }
+    case EXPR_OP: return of_operation(f, e);
     default: return nothing;
     }
 }
 
-void tessi_find_affine(const Graph *g, const ExprList *list, const int64_t *params, Affine *at)
+void tessi_find_affine(const Graph *g, const ExprList *list, const int64_t *params,
+                       const Value *scalars, Affine *at)
 {
-    const Finder f = { g, list, params, at };
+    const Finder f = { g, list, params, scalars, at };
     VEC_FOREACH (const ExprId, id, list)
         at[id->v] = of_expr(&f, tessi_expr(g, *id));
 }

@@ -15,7 +15,8 @@ typedef struct Affine {
 } Affine;
 
 /* Of each expression of the list, which stands in the order of ids; `at` has a place for each expression of the
- * graph. */
-void tessi_find_affine(const Graph *g, const ExprList *list, const int64_t *params, Affine *at);
+ * graph. scalars: values of the graph's scalars; NULL: not known. */
+void tessi_find_affine(const Graph *g, const ExprList *list, const int64_t *params,
+                       const Value *scalars, Affine *at);
 
 #endif

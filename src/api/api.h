@@ -307,6 +307,9 @@ typedef struct Binding {
  * every stage stored when it is NULL (the interpreter). Everything in `arena`, except the results. */
 bool tessi_bind(const tess_program *p, const Variant *v, const LoopProgram *loops, tess_args *a,
                 Arena *arena, Binding *out, Failure *f);
+/* The values of the graph's scalars alone; f may be NULL. */
+bool tessi_bind_scalars(const tess_program *p, const Variant *v, const tess_args *a, Value *values,
+                        Failure *f);
 /* The same without regard to the memory of this machine, for runs on a device; Binding.inputs and .outputs mean
  * nothing. */
 bool tessi_bind_for_device(const tess_program *p, const Variant *v, tess_args *a, Arena *arena,

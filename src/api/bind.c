@@ -57,8 +57,8 @@ bool tessi_bind_sizes(const tess_program *p, const Variant *v, const tess_args *
            && check_agreements(p, v, params, f);
 }
 
-static bool bind_scalars(const tess_program *p, const Variant *v, const tess_args *a, Value *values,
-                         Failure *f)
+bool tessi_bind_scalars(const tess_program *p, const Variant *v, const tess_args *a, Value *values,
+                        Failure *f)
 {
     for (uint32_t i = 0; i < v->graph->scalars.n; i++) {
         const Scalar *s = &v->graph->scalars.at[i];
@@ -290,7 +290,7 @@ static bool bind_given(const tess_program *p, const Variant *v, const tess_args 
     out->inputs = ARENA_NEW_ARRAY(arena, InterpImage, g->inputs.n);
     out->outputs = ARENA_NEW_ARRAY(arena, InterpImage, g->outputs.n);
     return bind_inputs(p, v, a, out, f) && tessi_bind_sizes(p, v, a, arena, out->params, f)
-           && bind_scalars(p, v, a, out->scalars, f);
+           && tessi_bind_scalars(p, v, a, out->scalars, f);
 }
 
 bool tessi_bind_check(const tess_program *p, const Variant *v, const tess_args *a, Arena *arena,

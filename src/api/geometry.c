@@ -13,6 +13,20 @@ static bool image_number(const Graph *g, const char *name, uint32_t *number)
     return false;
 }
 
+static void give_dim(const GeometryDim *dim, int d, tess_geometry *out)
+{
+    out->source[d] = -1;
+    out->scale[d] = 0;
+    out->offset[d] = dim->offset;
+    for (int k = 0; k < MAX_DIMS; k++) {
+        out->by[d][k] = dim->by[k];
+        if (dim->by[k] == 0)
+            continue;
+        out->scale[d] = out->source[d] == -1 ? dim->by[k] : 0;
+        out->source[d] = out->source[d] == -1 ? k : TESS_SEVERAL;
+    }
+}
+
 static bool find(const tess_program *p, const Variant *v, tess_args *a, size_t output,
                  const char *name, Arena *arena, tess_geometry *out)
 {
@@ -26,17 +40,16 @@ static bool find(const tess_program *p, const Variant *v, tess_args *a, size_t o
     int64_t *params = ARENA_NEW_ARRAY(arena, int64_t, v->graph->params.n);
     if (!tessi_bind_sizes(p, v, a, arena, params, f))
         return false;
-    const Geometry *all = tessi_geometry(v->lowered, image, params, arena);
+    Value *scalars = ARENA_NEW_ARRAY(arena, Value, v->graph->scalars.n + 1);
+    const bool bound = tessi_bind_scalars(p, v, a, scalars, NULL);
+    const Geometry *all = tessi_geometry(v->lowered, image, params, bound ? scalars : NULL, arena);
     VEC_FOREACH (const Channel, c, &v->lowered->outputs.at[output].channels) {
         const Geometry *found = &all[c->stage.v];
         if (!found->known)
             continue;
         out->ndim = found->n_dims;
-        for (int d = 0; d < found->n_dims; d++) {
-            out->source[d] = found->dim[d].src;
-            out->scale[d] = found->dim[d].scale;
-            out->offset[d] = found->dim[d].offset;
-        }
+        for (int d = 0; d < found->n_dims; d++)
+            give_dim(&found->dim[d], d, out);
         break;
     }
     return true;

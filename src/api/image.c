@@ -295,7 +295,11 @@ void tessi_share_of(const tess_image_store *s, RtShare *share, RtStore *out)
 
 void tessi_image_told(const RtStore *store, tess_image_store *s)
 {
-    snprintf(s->left_out, sizeof s->left_out, "%s", store->left_out);
+    snprintf(
+        s->left_out, sizeof s->left_out, "%s",
+        tessi_meta_loses_place(s)
+            ? "nothing tells where in the picture its points lie; the place on earth is left out"
+            : store->left_out);
     s->doubt = (tess_doubt)store->doubt;
     s->converted = store->converted;
     s->stored = tessi_dl_type(store->stored);

@@ -49,10 +49,12 @@ static bool map_of(const tess_geometry *g, int result_dims, RtMap *map)
     if (g->ndim < 2 || result_dims < 2)
         return false;
     for (int k = 0; k < 2; k++) {
-        const int d = g->ndim - 2 + k, from = g->source[d] - (result_dims - 2);
-        if (g->source[d] < 0 || from < 0 || from > 1)
-            return false;
-        map->a[k][from] = g->scale[d];
+        const int d = g->ndim - 2 + k;
+        for (int x = 0; x < result_dims - 2; x++)
+            if (g->by[d][x] != 0)
+                return false;
+        map->a[k][0] = g->by[d][result_dims - 2];
+        map->a[k][1] = g->by[d][result_dims - 1];
         map->b[k] = g->offset[d];
     }
     return map->a[0][0] * map->a[1][1] != map->a[0][1] * map->a[1][0];
@@ -80,6 +82,14 @@ static bool add_nodata(const tess_image_store *s, RtMeta *m)
         snprintf(text, sizeof text, "nan");
     tessi_tag_add(&m->tags, TAG_NODATA, TAG_TEXT, strlen(text) + 1, text);
     return !m->tags.failed;
+}
+
+bool tessi_meta_loses_place(const tess_image_store *s)
+{
+    const int result_dims = s->result ? s->result->ndim : s->picture_dims;
+    RtMap map;
+    return result_dims >= 2 && s->meta && s->geometry && tessi_meta_is_placed(&s->meta->meta)
+           && !map_of(s->geometry, result_dims, &map);
 }
 
 bool tessi_meta_for_result(const tess_image_store *s, int result_dims, RtMeta *m, bool *any)

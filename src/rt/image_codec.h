@@ -227,7 +227,6 @@ bool tessi_image_turn(RtImage *image, int orientation, Failure *f);
  * False without memory. */
 bool tessi_meta_for_file(const RtMeta *m, const ImageFormat *format, const ImageRows *r,
                          RtMeta *stored, char *left_out, size_t size);
-bool tessi_meta_is_placed(const RtMeta *m); /* on earth */
 /* "ImageJ description" or "OME description" where there is one of these, which speak of a stack; else NULL. */
 const char *tessi_meta_stack_text(const RtMeta *m);
 /* The element type that a format stores for elements of type t, and how values get there; N_TYPES where it would have

@@ -31,6 +31,7 @@ typedef struct RtMeta {
 } RtMeta;
 
 void tessi_meta_dispose(RtMeta *m);
+bool tessi_meta_is_placed(const RtMeta *m); /* it has a place on earth */
 /* Memory was short while it was filled in. */
 bool tessi_meta_failed(const RtMeta *m);
 /* Behind the copied XMP stands a NUL that is not counted. False without memory, and then *to is empty. */

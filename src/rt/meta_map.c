@@ -153,15 +153,20 @@ static void move_on_earth(RtTags *tags, const RtMap *map)
 
 /* ---- All of it ---- */
 
+/* Pixels of the picture by which a step along dimension d of the result moves, rows and columns weighed. */
+static double step_length(const RtMap *map, int d, double rows, double columns)
+{
+    return hypot(map->a[0][d] * rows, map->a[1][d] * columns);
+}
+
 static void move_resolution(RtMeta *m, const RtMap *map)
 {
     const double y = m->resolution[1], x = m->resolution[0];
-    const double along_y = fabs(map->a[0][0]) + fabs(map->a[1][0]),
-                 along_x = fabs(map->a[0][1]) + fabs(map->a[1][1]);
-    const bool turned = map->a[0][0] == 0 && map->a[1][1] == 0;
-    if (along_y > 0 && along_x > 0) {
-        m->resolution[1] = (turned ? x : y) / along_y;
-        m->resolution[0] = (turned ? y : x) / along_x;
+    const double of_row = step_length(map, 0, x, y), of_column = step_length(map, 1, x, y);
+    if (of_row > 0
+        && of_column > 0) { /* in units of x y: the lengths of one pixel are 1 / y and 1 / x */
+        m->resolution[1] = x * y / of_row;
+        m->resolution[0] = x * y / of_column;
     }
 }
 
@@ -172,8 +177,7 @@ bool tessi_meta_of_result(const RtMeta *m, const RtMap *map, RtMeta *result)
     if (tessi_map_is_identity(map))
         return true;
     move_resolution(result, map);
-    tessi_stack_scale(&result->tags, fabs(map->a[0][0]) + fabs(map->a[1][0]),
-                      fabs(map->a[0][1]) + fabs(map->a[1][1]));
+    tessi_stack_scale(&result->tags, step_length(map, 0, 1, 1), step_length(map, 1, 1, 1));
     move_on_earth(&result->tags, map);
     if (!tessi_meta_failed(result))
         return true;

@@ -176,18 +176,42 @@ def test_computed_places(folder):
         "both = ( [.., .., ..] = twice; [1, .., ..] = a; );\n"
         "return resize_linear(a, 24, 8), resize_nearest(a, 5, 7), resize_cubic(a, 36, 16, -0.5),\n"
         "resize_lanczos(a, 6, 40), resize_area(a, 6, 4, 8), farther, moved, gaussian_recursive(a, 2), t<12>,\n"
-        "euclidean_distance(a), maximum(both, 0), rotate(a, 20);\n")
+        "euclidean_distance(a), maximum(both, 0);\n")
     want = [((2, 0.5), (0, 0)), ((16 / 7, 2.4), (0, 0)), ((1, 1 / 3), (0, 0)), ((0.4, 2), (0, 0)), ((4, 2), (0, 0)),
-            ((0.5, 2), (0, 2.5)), ((1, 1), (2.25, 0)), *[((1, 1), (0, 0))] * 4, None]
+            ((0.5, 2), (0, 2.5)), ((1, 1), (2.25, 0)), *[((1, 1), (0, 0))] * 4]
     names = [folder / f"c{i}.tif" for i in range(len(want))]
     status, _, err = run("run", folder / "computed.tess", folder / "geo.tif", *(w for n in names for w in ("-o", n)),
                          "--target=interp")
     check("computed places", status == 0, err)
     for name, place in zip(names, want):
-        if place:
-            lies(name, place)
-        else:
-            check("what is turned has none", 33550 not in read_tags(name))
+        lies(name, place)
+
+
+def test_turned_places(folder):
+    """What is turned has a matrix: east and north go to where they lie in the turned picture. What finds its places by
+    values of pixels has none, and that is said."""
+    write_tiff(folder / "geo.tif", 12, 16, [c + 10 * r for r in range(12) for c in range(16)], GEO)
+    (folder / "turned.tess").write_text(
+        'use "filters";\nparameter M, N;\nvector#2 float a[M, N];\nfloat angle = 20;\nturned = rotate(a, angle);\n'
+        "stencil over(vector#2 float X) { return X[index(1), index(0)]; }\nvector#2 float t[N, M] = over(a);\n"
+        "return turned, resize_linear(turned, 24, 32), rotate(a, 90), t, warp(a, a / 100, 0 * a);\n")
+    names = [folder / f"t{i}.tif" for i in range(5)]
+    for end in (".npy", ".tif"):
+        status, _, err = run("run", folder / "turned.tess", folder / "geo.tif", "angle=30", "--target=interp",
+                             *(w for n in names for w in ("-o", n.with_suffix(end))))
+    check("turned", status == 0 and err.count("place on earth") == 1 and "t4.tif" in err, err)
+    check("warped has none", not {33550, 33922, 34264} & set(read_tags(names[4])))
+    for name, size in zip(names[:4], [(12, 16), (24, 32), (12, 16), (16, 12)]):
+        tags = read_tags(name)
+        matrix = tags.get(34264, [0] * 16)
+        pixels = tool.read_npy(name.with_suffix(".npy"))[2]
+        worst = 0
+        for r in range(size[0] * 3 // 8, size[0] * 5 // 8):
+            for c in range(size[1] * 3 // 8, size[1] * 5 // 8):
+                x, y = (m[0] * (c + 0.5) + m[1] * (r + 0.5) + m[3] for m in (matrix[:4], matrix[4:8]))
+                column, row = (x - 500000) / 10 - 0.5, (4600000 - y) / 10 - 0.5
+                worst = max(worst, abs(pixels[r * size[1] + c] - column - 10 * row))
+        check(f"{name.name}: turned", worst < 1e-3, (worst, tags))
 
 
 def test_places(folder):
@@ -262,6 +286,7 @@ def main():
         test_orientation(folder)
         test_places(folder)
         test_computed_places(folder)
+        test_turned_places(folder)
         test_broken(folder)
     tool.finish()
 
