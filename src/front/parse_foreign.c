@@ -122,6 +122,16 @@ static bool foreign_for(Parser *p)
     return true;
 }
 
+bool tessi_parse_foreign_braces(Parser *p)
+{
+    if (p->forma || p->panic || tessi_parse_peek(p) != TOK_LBRACE)
+        return false;
+    report(p, tessi_parse_token_span(p, p->at), "{",
+           "the statements of a loop stand between its head and 'endfor', without braces");
+    tessi_parse_advance(p);
+    return true;
+}
+
 bool tessi_parse_foreign_statement(Parser *p)
 {
     if (p->forma || p->panic)

@@ -213,10 +213,15 @@ static bool for_loop(Parser *p, AstStmt *s)
     bool head_broken = p->panic;
     if (head_broken)
         tessi_parse_recover(p);
+    const uint32_t brace = p->at;
+    const bool braces = tessi_parse_foreign_braces(p);
     if (tessi_parse_enter(p))
         tessi_parse_stmts(p, &s->body);
     tessi_parse_leave(p);
-    tessi_parse_close(p, TOK_ENDFOR, first);
+    if (braces)
+        tessi_parse_close(p, TOK_RBRACE, brace);
+    if (!braces || tessi_parse_peek(p) == TOK_ENDFOR)
+        tessi_parse_close(p, TOK_ENDFOR, first);
     return !head_broken;
 }
 

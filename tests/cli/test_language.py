@@ -34,6 +34,7 @@ def check_foreign(folder):
         HEAD + "return np.sqrt(photo);": ["3:11: error[E0121]: '.sqrt(..)'", "sqrt(..)"],
         HEAD + "for (int i = 0; i < 3; i++) { x = photo; }\nreturn photo;":
             ["3:1: error[E0121]: 'for (..)'", "endfor"],
+        HEAD + "for i = 1..3 { x = photo; }\nreturn photo;": ["3:14: error[E0121]: '{'", "endfor"],
         HEAD + "for i in range(3):\n    x = photo\nreturn photo;": ["3:1: error[E0121]: 'for .. in'", "endfor"],
         HEAD + "x = photo;\nx += 1;\nreturn photo;": ["4:3: error[E0121]: '+='", "x + .."],
         "stencil f(vector#2 float X) { var a = 2; return a * X; }\n" + HEAD + "return f(photo);":
