@@ -207,6 +207,34 @@ static bool start_from(CommandLine *line, const char *word)
     return graph || strcmp(word, "loops") == 0 || strncmp(word, "loops:", 6) == 0;
 }
 
+/* Options that are said or not, and where the line keeps that. */
+static bool *flag_of(CommandLine *line, OptionId k)
+{
+    switch (k) {
+    case OPT_SCALE: return &line->scale;
+    case OPT_PYRAMID: return &line->pyramid;
+    case OPT_RESUME: return &line->resume;
+    case OPT_STRICT: return &line->strict;
+    case OPT_NO_METADATA: return &line->no_metadata;
+    case OPT_SRGB: return &line->srgb;
+    case OPT_NO_ORIENT: return &line->no_orient;
+    case OPT_CHECK: return &line->check;
+    case OPT_SIZE: return &line->size;
+    case OPT_CLEAR: return &line->clear;
+    case OPT_REGRET: return &line->regret;
+    case OPT_AUDIT: return &line->audit;
+    case OPT_GRAY: return &line->gray;
+    case OPT_EACH_CHANNEL: return &line->each_channel;
+    case OPT_DROP_ALPHA: return &line->drop_alpha;
+    case OPT_VERIFY: return &line->verify;
+    case OPT_TIME: return &line->time;
+    case OPT_JSON: return &line->json;
+    case OPT_VERBOSE: return &line->verbose;
+    case OPT_QUIET: return &line->quiet;
+    default: return NULL;
+    }
+}
+
 /* Puts one option into the line; false when its argument makes no sense. */
 static bool apply(CommandLine *line, OptionId k, const char *word)
 {
@@ -217,19 +245,15 @@ static bool apply(CommandLine *line, OptionId k, const char *word)
         apply_choice(line, k, n);
     if (words)
         return n >= 0;
+    bool *flag = flag_of(line, k);
+    if (flag)
+        *flag = true;
     switch (k) {
     case OPT_OUTPUT: line->outputs[line->n_outputs++] = word; break;
     case OPT_PAGE: return whole_number(word, 1, &line->page);
-    case OPT_SCALE: line->scale = true; break;
     case OPT_TILE:
         return whole_number(word, 16, &line->tile) && line->tile % 16 == 0 && line->tile <= 4096;
-    case OPT_PYRAMID: line->pyramid = true; break;
-    case OPT_RESUME: line->resume = true; break;
-    case OPT_STRICT: line->strict = true; break;
-    case OPT_NO_METADATA: line->no_metadata = true; break;
     case OPT_VIDEO: line->video = word; break;
-    case OPT_SRGB: line->srgb = true; break;
-    case OPT_NO_ORIENT: line->no_orient = true; break;
     case OPT_DEVICE: return read_devices(word, line);
     case OPT_DEVICE_MEMORY:
         if (!whole_number(word, 1, &n))
@@ -252,34 +276,9 @@ static bool apply(CommandLine *line, OptionId k, const char *word)
     case OPT_FROM: return start_from(line, word);
     case OPT_TYPE: return cli_add_type(line, word);
     case OPT_TIME_PASSES: line->dump = "times"; break;
-    case OPT_CHECK: line->check = true; break;
-    case OPT_SIZE: line->size = true; break;
-    case OPT_CLEAR: line->clear = true; break;
-    case OPT_REGRET: line->regret = true; break;
-    case OPT_AUDIT: line->audit = true; break;
     case OPT_SIDE: return whole_number(word, 1, &line->side);
     case OPT_PLANS: return whole_number(word, 1, &line->plans);
-    case OPT_GRAY: line->gray = true; break;
-    case OPT_EACH_CHANNEL: line->each_channel = true; break;
-    case OPT_DROP_ALPHA: line->drop_alpha = true; break;
-    case OPT_VERIFY: line->verify = true; break;
-    case OPT_TIME: line->time = true; break;
-    case OPT_JSON: line->json = true; break;
-    case OPT_VERBOSE: line->verbose = true; break;
-    case OPT_QUIET: line->quiet = true; break;
-    case OPT_TARGET:
-    case OPT_FP:
-    case OPT_GENERAL:
-    case OPT_EFFORT:
-    case OPT_FIRST:
-    case OPT_COLOR:
-    case OPT_DIAGNOSTICS:
-    case OPT_DIALECT:
-    case OPT_COMPRESS:
-    case OPT_DEPTH:
-    case OPT_HELP:
-    case OPT_VERSION:
-    case N_OPTIONS: break;
+    default: break;
     }
     return true;
 }
@@ -416,63 +415,48 @@ static bool choose_first(CommandLine *line, int *status)
     return true;
 }
 
-bool cli_parse(int argc, char **argv, CommandLine *line, int *status)
+static bool make_room(CommandLine *line, size_t n)
 {
-    memset(line, 0, sizeof *line);
-    tess_options_init(&line->options);
-    line->words = calloc((size_t)argc + 1, sizeof *line->words);
-    line->outputs = calloc((size_t)argc + 1, sizeof *line->outputs);
-    line->names = calloc((size_t)argc + 1, sizeof *line->names);
-    line->depths = calloc((size_t)argc + 1, sizeof *line->depths);
-    line->types = calloc((size_t)argc + 1, sizeof *line->types);
-    line->nodata.at = calloc((size_t)argc + 1, sizeof *line->nodata.at);
-    *status = EXIT_OK;
-    if (!line->words || !line->outputs || !line->names || !line->depths || !line->types
-        || !line->nodata.at) {
-        *status = cli_fail("out of memory");
-        return false;
-    }
-    if (argc < 2)
-        return usage(status, "%s", "say what to do");
-    const bool help = strcmp(argv[1], "help") == 0;
-    if (help && argc > 2 && strcmp(argv[2], "files") == 0) {
+    line->words = calloc(n, sizeof *line->words);
+    line->outputs = calloc(n, sizeof *line->outputs);
+    line->names = calloc(n, sizeof *line->names);
+    line->depths = calloc(n, sizeof *line->depths);
+    line->types = calloc(n, sizeof *line->types);
+    line->nodata.at = calloc(n, sizeof *line->nodata.at);
+    return line->words && line->outputs && line->names && line->depths && line->types
+           && line->nodata.at;
+}
+
+/* Whether the line asks for help or the version alone, which is printed then. */
+static bool only_asks(int argc, char **argv, CommandLine *line, int *status)
+{
+    const char *first = argv[1];
+    const bool help = strcmp(first, "help") == 0;
+    if (help && argc > 2 && strcmp(argv[2], "files") == 0)
         cli_print_formats();
-        return false;
-    }
-    if (help && argc > 2) /* with the command whose help it is */
-        return find_command(argv[2], &line->command)
-                   ? (cli_print_command_help(line->command), false)
-                   : no_such_command(status, argv[2]);
-    if (help || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+    else if (help && argc > 2 && find_command(argv[2], &line->command))
+        cli_print_command_help(line->command);
+    else if (help && argc > 2)
+        no_such_command(status, argv[2]);
+    else if (help || strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0)
         cli_print_help();
-        return false;
-    }
-    if (strcmp(argv[1], "--version") == 0) {
+    else if (strcmp(first, "--version") == 0)
         printf("tessera %s\n", tess_version());
+    else
         return false;
-    }
-    if (!find_command(argv[1], &line->command))
-        return no_such_command(status, argv[1]);
-    if (!read_options(argc, argv, line, status) || !choose_first(line, status))
-        return false;
+    return true;
+}
 
-    line->options.note = line->quiet ? NULL : cli_note;
-    line->options.hold = cli_hold;
-    line->options.phase = cli_progress_phase;
-
-    if (cli_commands[line->command].letter == cli_commands[CMD_RUN].letter)
-        split_depths(line);
-    if (line->options.device_bytes && !tess_target_has_device(line->options.target)) {
-        char known[200];
+/* Options that others demand or exclude. */
+static bool options_agree(CommandLine *line, int *status)
+{
+    char known[200];
+    const bool device = tess_target_has_device(line->options.target);
+    if (line->options.device_bytes && !device)
         return usage(status, "--device-memory is for %s", targets_with_device(known, sizeof known));
-    }
-
-    const bool several = line->all_devices || line->options.n_devices > 1;
-    if (several && !tess_target_has_device(line->options.target)) {
-        char known[200];
+    if ((line->all_devices || line->options.n_devices > 1) && !device)
         return usage(status, "several devices are for %s",
                      targets_with_device(known, sizeof known));
-    }
     if (line->all_devices)
         count_devices(&line->options);
     if (line->pyramid && !line->tile)
@@ -481,10 +465,14 @@ bool cli_parse(int argc, char **argv, CommandLine *line, int *status)
         return usage(status, "%s", "--side and --plans are for --audit");
     if (line->size && line->clear)
         return usage(status, "%s", "--size and --clear are two things to do");
-    /* the table says what words there are */
+    return true;
+}
+
+/* The words behind the command, as the table of commands says what they are. */
+static bool take_words(CommandLine *line, int *status)
+{
     const char *arguments = cli_commands[line->command].arguments;
-    const bool wants_program = strncmp(arguments, "PROGRAM", 7) == 0;
-    if (wants_program) {
+    if (strncmp(arguments, "PROGRAM", 7) == 0) {
         if (!line->n_words)
             return usage(status, "which program? tessera %s PROGRAM",
                          cli_commands[line->command].name);
@@ -502,6 +490,32 @@ bool cli_parse(int argc, char **argv, CommandLine *line, int *status)
             return usage(status, "this command takes one program, and no file '%s' besides",
                          line->words[i]);
     return true;
+}
+
+bool cli_parse(int argc, char **argv, CommandLine *line, int *status)
+{
+    memset(line, 0, sizeof *line);
+    tess_options_init(&line->options);
+    *status = EXIT_OK;
+    if (!make_room(line, (size_t)argc + 1)) {
+        *status = cli_fail("out of memory");
+        return false;
+    }
+    if (argc < 2)
+        return usage(status, "%s", "say what to do");
+    if (only_asks(argc, argv, line, status))
+        return false;
+    if (!find_command(argv[1], &line->command))
+        return no_such_command(status, argv[1]);
+    if (!read_options(argc, argv, line, status) || !choose_first(line, status))
+        return false;
+
+    line->options.note = line->quiet ? NULL : cli_note;
+    line->options.hold = cli_hold;
+    line->options.phase = cli_progress_phase;
+    if (cli_commands[line->command].letter == cli_commands[CMD_RUN].letter)
+        split_depths(line);
+    return options_agree(line, status) && take_words(line, status);
 }
 
 void cli_free(CommandLine *line)
