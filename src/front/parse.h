@@ -129,8 +129,8 @@ void tessi_parse_return(Parser *p, AstExprs *out, Span *span);
 /* ---- Words of other languages (parse_foreign.c) ---- */
 /* A statement begins that is none of ours: reports it, and goes behind it. */
 bool tessi_parse_foreign_statement(Parser *p);
-bool tessi_parse_foreign_braces(
-    Parser *p); /* behind the head of a loop: reports `{` and goes behind it */
+/* Behind the head of a loop: reports `{` and goes behind it. */
+bool tessi_parse_foreign_braces(Parser *p);
 bool tessi_parse_foreign_infix(Parser *p); /* behind a value: **, and, or; reports it and panics */
 bool tessi_parse_at_foreign_pair(const Parser *p);       /* .* and the like */
 bool tessi_parse_foreign_method(Parser *p, Name method); /* behind value.method: a parenthesis */
