@@ -145,6 +145,9 @@ bool cli_bind_words(const CommandLine *line, tess_program **p, Inputs *in);
 /* The same of `n` words, each for its input. */
 bool cli_bind_these(const CommandLine *line, tess_program **p, Inputs *in, const size_t *input,
                     const char *const *value, size_t n);
+/* The same where input `other`, which has no value among these (NULL), will get images of this shape. */
+bool cli_bind_beside(const CommandLine *line, tess_program **p, Inputs *in, const size_t *input,
+                     const char *const *value, size_t n, size_t other, DLTensor *shape);
 bool cli_check_page(const CommandLine *line, const Inputs *in); /* whether --page was of use */
 bool cli_check_constants(const CommandLine *line, const tess_program *p);
 bool cli_is_image(const tess_program *p, size_t input);

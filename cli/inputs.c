@@ -273,7 +273,7 @@ static bool read_open(const CommandLine *line, tess_program *p, Inputs *in, cons
     for (size_t i = 0; ok && i < n; i++) {
         tess_info info = { .struct_size = sizeof info };
         tess_program_input(p, input[i], &info);
-        ok = !info.is_any || cli_read_input(line, in, input[i], &info, value[i]);
+        ok = !value[i] || !info.is_any || cli_read_input(line, in, input[i], &info, value[i]);
     }
     return ok;
 }
@@ -286,23 +286,33 @@ static bool bind_these(const CommandLine *line, tess_program *p, Inputs *in, con
         for (size_t i = 0; ok && i < n; i++) {
             tess_info info = { .struct_size = sizeof info };
             tess_program_input(p, input[i], &info);
-            if (is_image(&info) == (images == 1))
+            if (value[i] && is_image(&info) == (images == 1))
                 ok = in->images[input[i]] ? bind_image(line, in, input[i], &info, value[i])
                                           : cli_bind(line, p, in, input[i], value[i]);
         }
     return ok;
 }
 
-bool cli_bind_these(const CommandLine *line, tess_program **p, Inputs *in, const size_t *input,
-                    const char *const *value, size_t n)
+bool cli_bind_beside(const CommandLine *line, tess_program **p, Inputs *in, const size_t *input,
+                     const char *const *value, size_t n, size_t other, DLTensor *shape)
 {
     if (!cli_is_open(*p))
         return cli_inputs_new(*p, NULL, in) && bind_these(line, *p, in, input, value, n);
-    bool ok = inputs_alloc(*p, in) && read_open(line, *p, in, input, value, n)
-              && cli_instantiate(line, p, in);
+    bool ok = inputs_alloc(*p, in);
+    if (ok && shape)
+        in->images[other] = shape;
+    ok = ok && read_open(line, *p, in, input, value, n) && cli_instantiate(line, p, in);
+    if (in->images && shape)
+        in->images[other] = NULL;
     if (ok && tess_args_new(*p, &in->args) != TESS_OK)
         ok = no_memory();
     return ok && bind_these(line, *p, in, input, value, n);
+}
+
+bool cli_bind_these(const CommandLine *line, tess_program **p, Inputs *in, const size_t *input,
+                    const char *const *value, size_t n)
+{
+    return cli_bind_beside(line, p, in, input, value, n, 0, NULL);
 }
 
 bool cli_bind_words(const CommandLine *line, tess_program **p, Inputs *in)

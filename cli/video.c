@@ -28,35 +28,56 @@ bool cli_is_video(const CommandLine *line)
     return any;
 }
 
-/* Binds every word but the video; the first image is the video where only --video says that there is one. */
+/* Which word is the video: the first image where only --video says that there is one. Its value becomes NULL. */
+static bool find_video(const CommandLine *line, const Session *s, const size_t *input,
+                       const char **value, Stream *stream)
+{
+    for (size_t i = 0; i < line->n_words; i++) {
+        value[i] = cli_word_value(line->words[i]);
+        const bool is = cli_is_image(s->program, input[i])
+                        && (is_y4m(value[i]) || (line->video && !stream->path));
+        if (is && stream->path)
+            return cli_fail("%s: a run takes one video", value[i]), false;
+        if (!is)
+            continue;
+        *stream = (Stream){ .input = input[i], .path = value[i] };
+        value[i] = NULL;
+    }
+    return stream->path || (cli_fail("--video: no image is given as a video"), false);
+}
+
+/* Opens the video and binds every other word; a program for any type is made for its frames. */
+static bool open_and_bind(const CommandLine *line, Session *s, const size_t *input,
+                          const char *const *value, Stream *stream)
+{
+    char error[ERROR_SIZE] = "";
+    int64_t shape[3];
+    DLTensor frame = { .shape = shape };
+    if (tess_video_open(stream->path, line->video, &stream->in, error, sizeof error) != TESS_OK)
+        return cli_fail_about(stream->path, error, ""), false;
+    tess_video_look(stream->in, &frame.dtype, shape);
+    frame.ndim = shape[2] > 1 ? 3 : 2;
+    return cli_bind_beside(line, &s->program, &s->in, input, value, line->n_words, stream->input,
+                           &frame);
+}
+
 static bool bind(const CommandLine *line, Session *s, Stream *stream)
 {
     size_t *input = calloc(line->n_words + 1, sizeof *input);
-    bool found = false;
-    bool ok =
-        input ? cli_inputs_new(s->program, NULL, &s->in) && cli_place_words(line, s->program, input)
-              : (cli_fail("out of memory"), false);
-    for (size_t i = 0; ok && i < line->n_words; i++) {
-        const char *value = cli_word_value(line->words[i]);
-        const bool is =
-            cli_is_image(s->program, input[i]) && (is_y4m(value) || (line->video && !found));
-        if (is && found)
-            ok = (cli_fail("%s: a run takes one video", value), false);
-        else if (is)
-            *stream = (Stream){ .input = input[i], .path = value };
-        else
-            ok = cli_bind(line, s->program, &s->in, input[i], value);
-        found = found || is;
-    }
+    const char **value = calloc(line->n_words + 1, sizeof *value);
+    const bool ok = input && value ? cli_place_words(line, s->program, input)
+                                         && find_video(line, s, input, value, stream)
+                                         && open_and_bind(line, s, input, value, stream)
+                                   : (cli_fail("out of memory"), false);
     free(input);
-    return ok && (found || (cli_fail("--video: no image is given as a video"), false));
+    free(value);
+    return ok;
 }
 
 /* Results of videos are videos, in the form of theirs. */
-static bool check_outputs(const CommandLine *line, const Stream *stream)
+static bool check_outputs(const CommandLine *line)
 {
     const bool raw = line->video && strcmp(line->video, "y4m") != 0;
-    (void)stream;
     for (size_t i = 0; i < line->n_outputs; i++)
         if (strcmp(line->outputs[i], "-") != 0 && is_y4m(line->outputs[i]) == raw)
             return cli_fail(raw ? "%s: results of frames without a head are such frames; name it "
@@ -117,28 +138,29 @@ static bool end_results(const CommandLine *line, Stream *stream, bool ok)
     return ok;
 }
 
-int cli_run_video(const CommandLine *line, Session *s)
+/* Frame by frame, its words bound. */
+static int run_bound(const CommandLine *line, Session *s, Stream *stream)
 {
-    char error[ERROR_SIZE] = "";
-    Stream stream = { .in = NULL };
-    if (!bind(line, s, &stream))
-        return EXIT_DIAGNOSED;
     const int status = cli_check_counts(line, s->program);
     if (status != EXIT_OK)
         return status;
-    if (!check_outputs(line, &stream))
+    if (!check_outputs(line))
         return EXIT_USAGE;
-    stream.results = calloc(line->n_outputs + 1, sizeof(tess_video *));
-    if (!stream.results)
+    stream->results = calloc(line->n_outputs + 1, sizeof(tess_video *));
+    if (!stream->results)
         return cli_fail("out of memory");
     cli_hold(
         NULL,
         1); /* so that no part of a file is left when a signal ends us: it is asked for between frames */
-    bool ok = tess_video_open(stream.path, line->video, &stream.in, error, sizeof error) == TESS_OK
-              || (cli_fail_about(stream.path, error, ""), false);
-    ok = ok && run_frames(line, s, &stream);
-    ok = end_results(line, &stream, ok);
+    const bool ok = end_results(line, stream, run_frames(line, s, stream));
     cli_hold(NULL, -1);
-    tess_video_close(stream.in);
     return ok ? EXIT_OK : EXIT_DIAGNOSED;
+}
+
+int cli_run_video(const CommandLine *line, Session *s)
+{
+    Stream stream = { .in = NULL };
+    const int status = bind(line, s, &stream) ? run_bound(line, s, &stream) : EXIT_DIAGNOSED;
+    tess_video_close(stream.in);
+    return status;
 }

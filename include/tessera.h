@@ -501,6 +501,9 @@ typedef struct tess_video tess_video;
 /* Opens a file or "-". form: "y4m" (or NULL), or "rgb24:640x480" and the like. */
 TESS_API tess_status tess_video_open(const char *path, const char *form, tess_video **video,
                                      char *error, size_t error_size);
+/* What frames are for an image of any type: the type of their samples; rows, columns and channels, of y4m 1 where the
+ * chroma has fewer points than the luma. */
+TESS_API void tess_video_look(const tess_video *video, DLDataType *type, int64_t shape[3]);
 /* Reads the next frame for an input that `want` speaks of: *frame, which is the video's, valid until the next call;
  * NULL after the last. */
 TESS_API tess_status tess_video_read(tess_video *video, const tess_info *want,

@@ -59,6 +59,16 @@ void tess_video_close(tess_video *v)
     free(v);
 }
 
+void tess_video_look(const tess_video *v, DLDataType *type, int64_t shape[3])
+{
+    const RtVideoForm *form = &v->video.form;
+    const bool fewer = form->divide_x > 1 || form->divide_y > 1;
+    *type = tessi_dl_type(form->type);
+    shape[0] = form->height;
+    shape[1] = form->width;
+    shape[2] = form->planar && fewer ? 1 : form->channels;
+}
+
 static bool read_frame(tess_video *v, const tess_info *want, bool *end, Failure *f)
 {
     const int channels = want->is_struct ? want->n_channels : 1;

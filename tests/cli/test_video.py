@@ -82,6 +82,21 @@ def main():
         head, got = read_y4m(out, (WIDTH * (HEIGHT - 2),), "H")
         check("10 bits of another size", status == 0 and head[-1] == "Cmono10" and head[2] == "H2"
               and got == [[f[0][WIDTH:-WIDTH]] for f in frames], (head, err))
+        # Images of any type take the samples of the video: luma, three fields of 4:4:4, channels.
+        some = folder / "some.tess"
+        some.write_text("parameter M, N;\nvector#2 any a[M, N];\nvector#2 any b[M, N];\nreturn max(a, b);\n")
+        for space, sizes_of, want in (("420jpeg", sizes, [255, 0, 0]), ("444", (n, n, n), [255] * 3)):
+            video, frames = y4m(space, sizes_of)
+            other = "rgb255.ppm" if space == "444" else "white.pgm"
+            kind, count = (6, 3 * n) if space == "444" else (5, n)
+            (folder / other).write_bytes(b"P%d\n%d %d\n255\n" % (kind, WIDTH, HEIGHT) + b"\xff" * count)
+            status, out, err = raw("run", some, "-", folder / other, "--video=y4m", "-o", "-", INTERP, stdin=video)
+            _, got = read_y4m(out, sizes_of)
+            check(f"any of {space}", status == 0
+                  and got == [[[max(w, x) for x in p] for w, p in zip(want, f)] for f in frames], err)
+        status, out, err = raw("apply", "dilate", "radius=1", "-", f"--video=gray16le:{WIDTH}x{HEIGHT}", "-o", "-",
+                               INTERP, stdin=bytes(range(2 * n)))
+        check("a filter on a video", status == 0 and len(out) == 2 * n, err)
         # Frames without a head.
         same = folder / "same.tess"
         same.write_text("struct rgb { uint8 r; uint8 g; uint8 b; }\nparameter M, N;\nvector#2 rgb a[M, N];\n"
