@@ -9,7 +9,13 @@
 
 /* ---- Elements from anywhere ----------------------------------------------------------------------- */
 /* Lanes that each have a place of their own are loaded one by one and put together, which is as fast as instructions
- * that gather on most processors and twice as fast on some. */
+ * that gather on most processors and twice as fast on some. Those of Intel that have float16 in vectors gather
+ * faster. */
+#if TESS_GCC_X86 == 64 && defined(__AVX512FP16__)
+#define TESS_GATHERS 1
+#else
+#define TESS_GATHERS 0
+#endif
 #if defined(__clang__)
 #define TESS_LANES_APART _Pragma("clang loop unroll(full)")
 #else
@@ -64,9 +70,11 @@
 #define TESS_ALL_LANES_v64 TESS_2_LANES
 #endif
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-#define TESS_PLACE_v(i) (ptrdiff_t)((i) % 2 ? at.low[(i) / 2] : at.high[(i) / 2])
+#define TESS_BOTH_IN_ORDER 0
+#define TESS_PLACE_v(i)    (ptrdiff_t)((i) % 2 ? at.low[(i) / 2] : at.high[(i) / 2])
 #else
-#define TESS_PLACE_v(i) (ptrdiff_t)((i) % 2 ? at.high[(i) / 2] : at.low[(i) / 2])
+#define TESS_BOTH_IN_ORDER 1
+#define TESS_PLACE_v(i)    (ptrdiff_t)((i) % 2 ? at.high[(i) / 2] : at.low[(i) / 2])
 #endif
 #define TESS_PLACE_v64(i) at[i]
 /* T, name: of elements; R, s: of values; `value` is that of element k behind p. */
@@ -79,6 +87,112 @@
     {                                                                           \
         return (tess_##s##V){ TESS_ALL_LANES_##V(tess_get_##name##V, V) };      \
     }
+/* Elements of 32 bits; `plain` loads them one by one. */
+#if TESS_GATHERS
+TESS_FN tess_words tess_gather_longs(const void *p, tess_words at)
+{
+    return __builtin_ia32_gatherdiv8di((tess_words){ 0 }, p, at, -1, 4);
+}
+TESS_FN tess_8_i32 tess_gather_v64(const void *p, tess_words at)
+{
+    return (tess_8_i32)__builtin_ia32_gatherdiv16si((tess_8_i32){ 0 }, p, at, -1, 4);
+}
+TESS_FN tess_16_i32 tess_gather_v(const void *p, tess_words low, tess_words high)
+{
+    const tess_words even = TESS_512(pmovzxdq512, tess_gather_v64(p, low), words, 0xff),
+                     odd = TESS_512(pmovzxdq512, tess_gather_v64(p, high), words, 0xff);
+    return (tess_16_i32)(even | odd << 32);
+}
+#define TESS_GATHERED_v   (tess_words) at.low, (tess_words)at.high
+#define TESS_GATHERED_v64 (tess_words) at
+#define TESS_VECTOR_WORDS(V, T, s, plain)                                    \
+    TESS_FN tess_##s##V tess_each_##s##V(const T *p, tess_places_##V##_s at) \
+    {                                                                        \
+        return (tess_##s##V)tess_gather_##V(p, TESS_GATHERED_##V);           \
+    }
+#else
+#define TESS_VECTOR_WORDS(V, T, s, plain) plain
+#endif
+/* Two elements of each lane, from the places a and b. Where all lanes have the second one behind the first, as in the
+ * interior of pictures that are sampled between pixels, both come by one load of their bytes: W holds two U, as T is
+ * wide. Lanes that have no room for both have those of the even and of the odd ones apart. */
+typedef long long tess_longs __attribute__((vector_size(TESS_VECTOR_BYTES)));
+TESS_FN bool tess_all_equal(tess_longs x, tess_longs y)
+{
+#if TESS_GCC_X86 == 64
+    return __builtin_ia32_cmpq512_mask(x, y, 0, 0xff) == 0xff;
+#elif TESS_GCC_X86 == 32
+    typedef double reals __attribute__((vector_size(32)));
+    return __builtin_ia32_movmskpd256((reals)(x == y)) == 0xf;
+#else
+    const tess_longs differ = x ^ y;
+    long long any = 0;
+    for (int i = 0; i < TESS_LANES_v64; i++)
+        any |= differ[i];
+    return any == 0;
+#endif
+}
+#define TESS_BESIDE_v64(a, b) tess_all_equal((tess_longs)(a) + 1, (tess_longs)(b))
+#define TESS_BESIDE_v(a, b)                                       \
+    (tess_all_equal((tess_longs)(a).low + 1, (tess_longs)(b).low) \
+     && tess_all_equal((tess_longs)(a).high + 1, (tess_longs)(b).high))
+#define TESS_VECTOR_BOTH(V, T, s, U, W, how)                                        \
+    typedef struct tess_##s##V##_both {                                             \
+        tess_##s##V first, second;                                                  \
+    } tess_##s##V##_both;                                                           \
+    TESS_FN W tess_two_##s##V(const T *p, ptrdiff_t k)                              \
+    {                                                                               \
+        W both;                                                                     \
+        __builtin_memcpy(&both, p + k, sizeof both);                                \
+        return both;                                                                \
+    }                                                                               \
+    TESS_FN tess_##s##V##_both tess_both_##s##V(const T *p, tess_places_##V##_s at, \
+                                                tess_places_##V##_s next)           \
+    {                                                                               \
+        tess_##s##V##_both r;                                                       \
+        if (TESS_BOTH_IN_ORDER && TESS_BESIDE_##V(at, next)) {                      \
+            TESS_BOTH_##how(V, s, U, W);                                            \
+        } else {                                                                    \
+            r.first = tess_each_##s##V(p, at);                                      \
+            r.second = tess_each_##s##V(p, next);                                   \
+        }                                                                           \
+        return r;                                                                   \
+    }
+#define TESS_BOTH_LANES(V, s, U, W)                                \
+    TESS_LANE_ARRAY(V, W, pairs);                                  \
+    TESS_LANE_ARRAY(V, U, halves);                                 \
+    const pairs both = TESS_PAIRS_##W(V, s);                       \
+    r.first = (tess_##s##V) __builtin_convertvector(both, halves); \
+    r.second = (tess_##s##V) __builtin_convertvector(both >> (8 * sizeof(U)), halves)
+#define TESS_PAIRS_uint16_t(V, s)              \
+    {                                          \
+        TESS_ALL_LANES_##V(tess_two_##s##V, V) \
+    }
+#define TESS_PAIRS_uint32_t(V, s)              \
+    {                                          \
+        TESS_ALL_LANES_##V(tess_two_##s##V, V) \
+    }
+#if TESS_GATHERS
+#define TESS_PAIRS_uint64_t(V, s)          (pairs) tess_gather_longs(p, (tess_words)at)
+#define TESS_WORDS_APART(s, parity, where) (tess_half_v) tess_gather_longs(p, (tess_words)where)
+#else
+#define TESS_PAIRS_uint64_t(V, s)              \
+    {                                          \
+        TESS_ALL_LANES_##V(tess_two_##s##V, V) \
+    }
+#define TESS_WORDS_APART(s, parity, where)          \
+    {                                               \
+        TESS_ALL_LANES_v64(tess_two_##s##v, parity) \
+    }
+#endif
+#define TESS_PLACE_EVEN(i) (ptrdiff_t) at.low[i]
+#define TESS_PLACE_ODD(i)  (ptrdiff_t) at.high[i]
+/* Of 32 bits in lanes of 32 bits. */
+#define TESS_BOTH_APART(V, s, U, W)                             \
+    const tess_half_v even = TESS_WORDS_APART(s, EVEN, at.low); \
+    const tess_half_v odd = TESS_WORDS_APART(s, ODD, at.high);  \
+    r.first = (tess_##s##V)((even & 0xffffffff) | odd << 32);   \
+    r.second = (tess_##s##V)(even >> 32 | (odd & ~(uint64_t)0xffffffff))
 /* By narrow integers, which are not negative: through memory, since there are many lanes. */
 #define TESS_VECTOR_EACH_BY(V, T, s, I, i)                                                   \
     TESS_FN tess_##s##V tess_each_##s##V##_by_##i(const T *p, ptrdiff_t step, tess_##i##V x) \

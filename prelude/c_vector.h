@@ -511,6 +511,8 @@ typedef int16_t tess_16_i16 __attribute__((vector_size(32)));
 typedef int32_t tess_16_i32 __attribute__((vector_size(64)));
 typedef char tess_32_i8 __attribute__((vector_size(32)));
 typedef int16_t tess_32_i16 __attribute__((vector_size(64)));
+typedef int32_t tess_8_i32 __attribute__((vector_size(32)));
+typedef long long tess_words __attribute__((vector_size(64)));
 #define TESS_512(name, x, T, mask) __builtin_ia32_##name##_mask(x, (tess_##T){ 0 }, mask)
 #define TESS_FROM_uint8_t(x)       TESS_512(pmovzxbd512, (tess_16_i8)(x), 16_i32, 0xffff)
 #define TESS_FROM_int8_t(x)        TESS_512(pmovsxbd512, (tess_16_i8)(x), 16_i32, 0xffff)
@@ -558,6 +560,13 @@ typedef char tess_16_i8 __attribute__((vector_size(16)));
 #define TESS_HALVES_v16_uint8_t(x) TESS_AS(v16, uint16_t, x)
 #define TESS_HALVES_v16_int8_t(x)  TESS_AS(v16, int16_t, x)
 #define TESS_BYTES_v16(x)          TESS_AS(v16, int8_t, x)
+#endif
+/* Integers of 32 bits in 64. */
+#if TESS_GCC_X86 == 64
+#define TESS_LONGS(x) \
+    ((int64_t __attribute__((vector_size(64))))TESS_512(pmovsxdq512, (tess_8_i32)(x), words, 0xff))
+#else
+#define TESS_LONGS(x) TESS_AS(v64, int64_t, x)
 #endif
 #ifndef TESS_FLOATS
 #define TESS_DOUBLES_float(x)   TESS_AS(v64, double, x)
@@ -608,6 +617,41 @@ typedef char tess_16_i8 __attribute__((vector_size(16)));
         TESS_POSITIVE(V, x, a, most);                             \
         return steps;                                             \
     }
+/* Reals as integers of 32 bits in lanes as wide as the reals. Instructions give INT32_MIN for all that has no such
+ * value; `plain` is without them. */
+#if TESS_GCC_X86 == 64
+#define TESS_VECTOR_INTS_v(plain)                                                                \
+    TESS_FN tess_i32v tess_i32v_from_f32(tess_f32v x)                                            \
+    {                                                                                            \
+        const tess_f32v zero = { 0 };                                                            \
+        const tess_16_i32 none = { 0 }, most = none + INT32_MAX;                                 \
+        const uint16_t ordered = (uint16_t)__builtin_ia32_cmpps512_mask(x, x, 7, -1, 4),         \
+                       large =                                                                   \
+                           (uint16_t)__builtin_ia32_cmpps512_mask(x, zero + 0x1p31f, 13, -1, 4); \
+        const tess_16_i32 i = __builtin_ia32_cvttps2dq512_mask(x, none, (int16_t)ordered, 4);    \
+        return (tess_i32v)__builtin_ia32_blendmd_512_mask(i, most, large);                       \
+    }
+#define TESS_VECTOR_INTS_v64(plain)                                                       \
+    TESS_FN tess_i32v64 tess_i32v64_from_f64(tess_f64v64 x)                               \
+    {                                                                                     \
+        const tess_f64v64 zero = { 0 };                                                   \
+        const tess_8_i32 none = { 0 };                                                    \
+        const uint8_t ordered = (uint8_t)__builtin_ia32_cmppd512_mask(x, x, 7, -1, 4);    \
+        x = __builtin_ia32_minpd512_mask(x, zero + 0x7fffffff, zero, (int8_t)ordered, 4); \
+        return (tess_i32v64)__builtin_ia32_cvttpd2dq512_mask(x, none, -1, 4);             \
+    }
+#elif TESS_GCC_X86 == 32
+#define TESS_VECTOR_INTS_v(plain)                                                         \
+    TESS_FN tess_i32v tess_i32v_from_f32(tess_f32v x)                                     \
+    {                                                                                     \
+        const tess_i32v large = (tess_i32v)(x >= 0x1p31f), ordered = (tess_i32v)(x == x); \
+        return ((tess_i32v)__builtin_ia32_cvttps2dq256(x) ^ large) & ordered;             \
+    }
+#define TESS_VECTOR_INTS_v64(plain) plain
+#else
+#define TESS_VECTOR_INTS_v(plain)   plain
+#define TESS_VECTOR_INTS_v64(plain) plain
+#endif
 /* Whether an element is not 0; `steps` leads from the truth values x to lanes. */
 #define TESS_VECTOR_IS(V, sat, from, limit, I, steps)                  \
     TESS_FN tess_b##V tess_##sat##b##V##_from_##from(tess_##from##V a) \

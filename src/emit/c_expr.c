@@ -416,7 +416,8 @@ int tessi_c_append(CWriter *w, LExprId id)
     case LEXPR_SPLAT:
     case LEXPR_RAMP:
     case LEXPR_AT:
-    case LEXPR_PAIRS: break; /* vectors */
+    case LEXPR_PAIRS:
+    case LEXPR_BOTH: break; /* vectors */
     }
     return C_PRIMARY;
 }

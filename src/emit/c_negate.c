@@ -34,6 +34,7 @@ static bool may_be_fused(const CWriter *w, LExprId id, int depth)
     case LEXPR_VAR: return w->p->vars.at[e->var.v].is_mutable || w->fused[e->var.v];
     case LEXPR_LOAD: /* compilers see through memory */
         return w->needs.stored && w->needs.stored[e->buffer.v];
+    case LEXPR_BOTH:
     case LEXPR_SPLAT: return may_be_fused(w, e->arg[0], depth);
     case LEXPR_AT: return may_be_fused(w, e->arg[0], depth - 1); /* as the row is */
     case LEXPR_CAST:

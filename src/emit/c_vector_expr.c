@@ -26,7 +26,7 @@ const char *tessi_c_var_type(CWriter *w, LVarId v)
     if (!x->lanes)
         return tessi_c_type(w, x->type);
     const char *type = tessi_c_vector_type(w, x->type, x->lanes);
-    return x->is_row ? tessi_sprintf(w->arena, "%s_row", type) : type;
+    return x->is_row ? tessi_sprintf(w->arena, x->is_both ? "%s_both" : "%s_row", type) : type;
 }
 
 /* ---- Values ------------------------------------------------------------------------------------------------------ */
@@ -67,6 +67,12 @@ static void row(CWriter *w, const LExpr *e)
 
 static void near_row(CWriter *w, const LExpr *e)
 {
+    if (w->p->vars.at[tessi_lexpr(w->p, e->arg[0])->var.v].is_both) {
+        tessi_c_expr(w, e->arg[0], C_PRIMARY);
+        const bool first = tessi_lexpr(w->p, e->arg[1])->value.i == 0;
+        tessi_text_add(&w->line, first ? ".first" : ".second");
+        return;
+    }
     call(w, "at", e->type);
     tessi_c_expr(w, e->arg[0], C_LOOSE);
     tessi_text_add(&w->line, ", ");
@@ -123,21 +129,10 @@ static void each_by(CWriter *w, const LExpr *e)
     tessi_text_add(&w->line, ")");
 }
 
-/* Elements from places of their own. */
-static void each(CWriter *w, const LExpr *e)
+/* How far the lanes' places are from the first one. */
+static void places(CWriter *w, const LExpr *e)
 {
-    const LBuffer *b = &w->p->buffers.at[e->buffer.v];
-    const bool mixed = tessi_c_is_mixed(w, e->buffer);
-    const ScalarType element = b->type == TYPE_BOOL ? TYPE_U8 : b->type;
     const char *v = tessi_c_lanes(w);
-    if (w->lane_bytes < 4) {
-        each_by(w, e);
-        return;
-    }
-    tessi_c_use_each(w, element, mixed);
-    tessi_text_addf(&w->line, "tess_each_%s%s%s(", mixed ? "at_" : "",
-                    tessi_type_info(element)->brief, v);
-    first_place(w, e);
     int last = e->n_args - 1;
     while (!tessi_lexpr(w->p, e->arg[last])->lanes)
         last--;
@@ -153,6 +148,37 @@ static void each(CWriter *w, const LExpr *e)
         tessi_c_step(w, e->buffer, d);
         tessi_text_add(&w->line, n++ ? "))" : ")");
     }
+}
+
+/* Elements from places of their own. */
+static void each(CWriter *w, const LExpr *e)
+{
+    const LBuffer *b = &w->p->buffers.at[e->buffer.v];
+    const bool mixed = tessi_c_is_mixed(w, e->buffer);
+    const ScalarType element = b->type == TYPE_BOOL ? TYPE_U8 : b->type;
+    const char *v = tessi_c_lanes(w);
+    if (w->lane_bytes < 4) {
+        each_by(w, e);
+        return;
+    }
+    tessi_c_use_each(w, element, mixed);
+    tessi_text_addf(&w->line, "tess_each_%s%s%s(", mixed ? "at_" : "",
+                    tessi_type_info(element)->brief, v);
+    first_place(w, e);
+    places(w, e);
+    tessi_text_add(&w->line, ")");
+}
+
+/* Two elements of each lane, with the places of the first and of the second. */
+static void both(CWriter *w, const LExpr *e)
+{
+    const LExpr *first = tessi_lexpr(w->p, e->arg[0]);
+    tessi_c_use_both(w, first->type);
+    call(w, "both", first->type);
+    first_place(w, first);
+    places(w, first);
+    tessi_text_add(&w->line, ", ");
+    places(w, tessi_lexpr(w->p, e->arg[1]));
     tessi_text_add(&w->line, ")");
 }
 
@@ -352,6 +378,7 @@ int tessi_c_vector_append(CWriter *w, LExprId id)
     case LEXPR_RAMP: spread(w, e); break;
     case LEXPR_AT: near_row(w, e); break;
     case LEXPR_PAIRS: pairs(w, e); break;
+    case LEXPR_BOTH: both(w, e); break;
     case LEXPR_CONST:
     case LEXPR_PARAM:
     case LEXPR_SCALAR:

@@ -118,9 +118,24 @@ void tessi_c_use_each(CWriter *w, ScalarType element, bool mixed)
     } else if (element == TYPE_F16) {
         get = "tess_f32_from_f16bits(p[k])";
     }
-    use(w, &w->vector_operators,
+    const char *line =
         tessi_sprintf(w->arena, "TESS_VECTOR_EACH(%s, %s%s, %s, %s, %s, %s)", tessi_c_lanes(w),
-                      mixed ? "at_" : "", s, t, tessi_c_element(value), brief(value), get));
+                      mixed ? "at_" : "", s, t, tessi_c_element(value), brief(value), get);
+    if (!mixed && bytes_of(element) == 4)
+        line = tessi_sprintf(w->arena, "TESS_VECTOR_WORDS(%s, %s, %s, %s)", tessi_c_lanes(w), t, s,
+                             line);
+    use(w, &w->vector_operators, line);
+}
+
+void tessi_c_use_both(CWriter *w, ScalarType t)
+{
+    const uint32_t bytes = tessi_type_info(t)->bytes;
+    const bool apart = 2 * bytes > w->lane_bytes; /* two of them do not fit a lane */
+    tessi_c_use_each(w, t, false);
+    use(w, &w->vector_operators,
+        tessi_sprintf(w->arena, "TESS_VECTOR_BOTH(%s, %s, %s, %s, %s, %s)", tessi_c_lanes(w),
+                      tessi_c_element(t), brief(t), integer(bytes, true), integer(2 * bytes, true),
+                      apart ? "APART" : "LANES"));
 }
 
 void tessi_c_use_each_by(CWriter *w, ScalarType element, ScalarType index, bool table)
@@ -163,6 +178,8 @@ static const char *resized(const CWriter *w, const char *x, uint32_t from, uint3
                              x);
     if (known && from == 2 && to == 1)
         return tessi_sprintf(w->arena, "TESS_BYTES(%s, int8_t, %s)", lanes, x);
+    if (w->lane_bytes == 8 && from == 4 && to == 8 && !is_unsigned)
+        return tessi_sprintf(w->arena, "TESS_LONGS(%s)", x);
     while (from != to) {
         from = from < to ? from * 2 : from / 2;
         x = tessi_sprintf(w->arena, "TESS_AS(%s, %s, %s)", lanes, integer(from, is_unsigned), x);
@@ -388,10 +405,14 @@ static const char *conversion_line(CWriter *w, ScalarType to, ScalarType from, b
         return cast_line(w, to, from, saturates);
     if (!tessi_is_real(from))
         return saturates ? limited_line(w, to, from, true) : cast_line(w, to, from, false);
-    if (bytes_of(to) < bytes_of(from))
-        return limited_line(w, to, from, saturates);
-    return tessi_sprintf(w->arena, "TESS_VECTOR_LANES(%s, %s, %s, %s)", tessi_c_lanes(w),
-                         saturates ? "sat_" : "", brief(to), brief(from));
+    const char *plain =
+        bytes_of(to) < bytes_of(from)
+            ? limited_line(w, to, from, saturates)
+            : tessi_sprintf(w->arena, "TESS_VECTOR_LANES(%s, %s, %s, %s)", tessi_c_lanes(w),
+                            saturates ? "sat_" : "", brief(to), brief(from));
+    if (to == TYPE_I32 && !saturates && bytes_of(from) == w->lane_bytes)
+        return tessi_sprintf(w->arena, "TESS_VECTOR_INTS_%s(%s)", tessi_c_lanes(w), plain);
+    return plain;
 }
 
 void tessi_c_use_conversion(CWriter *w, ScalarType to, ScalarType from, bool saturates)

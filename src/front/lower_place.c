@@ -145,6 +145,13 @@ static void clip(Lower *l, SizeId size, uint32_t d, Piece *p)
         p->count[d] = at_least_zero(g, tessi_size_min(g, p->count[d], fits));
 }
 
+/* Nothing runs on an image without points: a part that is as long as the image, or empty, is as long as the image. */
+static void cover(Graph *g, SizeId size, uint32_t d, Piece *p)
+{
+    if (p->step[d] == 1 && p->count[d].v == tessi_size_max(g, tessi_size_const(g, 0), size).v)
+        p->count[d] = size;
+}
+
 /* The parts' validities; what is filled is valid, and what no part covers is not. */
 static void compose_validity(Lower *l, const TValue *v, const LPart *parts, LValue *out)
 {
@@ -181,6 +188,9 @@ void tessi_lower_compose(Lower *l, const TValue *v, LValue *out)
                 i ? tessi_size_max(g, out->size[d], parts[i].extent[d]) : parts[i].extent[d];
         }
     }
+    for (uint32_t i = 0; i < v->parts.n; i++)
+        for (uint32_t d = 0; d < v->n_dims; d++)
+            cover(g, out->size[d], d, &parts[i].piece);
     LBody vector_level = { .epoch = 1, .body_epoch = 1 };
     for (uint32_t k = 0; k < out->n_channels; k++) {
         Stage s = { .kind = STAGE_COMPUTE, .n_dims = v->n_dims };

@@ -10,6 +10,10 @@
 #include "loop/loop_lanes.h"
 #include "loop/loop_repeat.h"
 
+enum {
+    BOTH_APART = LOOP_MOST_VECTOR / 4
+}; /* the most lanes of 32 bits: where the second of two vectors begins */
+
 typedef struct Run {
     const LoopProgram *p;
     const InterpArgs *args;
@@ -18,9 +22,10 @@ typedef struct Run {
     const LFunction *function;
     LoopBuffer *buffers; /* by LBufferId */
     Value *var;          /* by LVarId */
-    Value **vector;      /* by LVarId, of vectors: by lane; of rows: the index of the place */
-    int64_t lane;        /* of the vector that is computed */
-    Value *value;        /* by LExprId, of the current evaluation */
+    Value **
+        vector; /* by LVarId, of vectors: by lane; of rows: the index of the place, or two vectors */
+    int64_t lane; /* of the vector that is computed */
+    Value *value; /* by LExprId, of the current evaluation */
     uint64_t *stamp_of, stamp;
     ActiveLoop loops[LOOP_MAX_NESTING];
     const LStmt *loop_stmt[LOOP_MAX_NESTING];
@@ -158,11 +163,15 @@ static bool load(Run *r, const LExpr *e, Value *out)
     return load_at(r, e->buffer, index, out);
 }
 
-/* The lane in hand of a vector near a row. */
+/* The lane in hand of a vector near a row, or of one of two. */
 static bool load_near(Run *r, const LExpr *e, Value *out)
 {
     const LExpr *row = tessi_lexpr(r->p, e->arg[0]);
     const Value *place = r->vector[row->var.v];
+    if (r->p->vars.at[row->var.v].is_both) {
+        *out = place[tessi_lexpr(r->p, e->arg[1])->value.i * BOTH_APART + r->lane];
+        return true;
+    }
     const LBufferId b = { (uint32_t)place[LOOP_MAX_DIMS].i };
     const int n = r->buffers[b.v].buffer->n_dims;
     int64_t index[LOOP_MAX_DIMS];
@@ -272,6 +281,7 @@ static bool evaluate(Run *r, LExprId id, Value *out)
     case LEXPR_SPLAT: return evaluate(r, e->arg[0], out);
     case LEXPR_RAMP: return ramp(r, e, out);
     case LEXPR_PAIRS: return pair(r, e, out);
+    case LEXPR_BOTH: break; /* no value */
     case LEXPR_AT:
         if (!load_near(r, e, out))
             return false;
@@ -335,6 +345,11 @@ static bool define(Run *r, const LStmt *s)
         return evaluate_now(r, s->a, &r->var[s->var.v]);
     if (!r->vector[s->var.v])
         r->vector[s->var.v] = ARENA_NEW_ARRAY(r->arena, Value, LOOP_MOST_VECTOR);
+    if (x->is_both) {
+        const LExpr *e = tessi_lexpr(r->p, s->a);
+        Value *to = r->vector[s->var.v];
+        return evaluate_all(r, e->arg[0], to) && evaluate_all(r, e->arg[1], to + BOTH_APART);
+    }
     if (x->is_row)
         return define_row(r, s);
     const int64_t n = evaluate_all(r, s->a, value);

@@ -46,7 +46,8 @@ typedef enum LExprKind {
     LEXPR_SPLAT, /* arg[0], a scalar, in every lane */
     LEXPR_RAMP,  /* arg[0], an INDEX, arg[0] + 1, ... from lane to lane, each cast to `type` */
     LEXPR_AT,    /* the vector arg[1] (a constant) elements behind the place of the row arg[0] */
-    LEXPR_PAIRS /* bytes: the low ones of the lanes of arg[0] and arg[1], which have 16 bits, in turn */
+    LEXPR_PAIRS, /* bytes: the low ones of the lanes of arg[0] and arg[1], which have 16 bits, in turn */
+    LEXPR_BOTH /* for a variable of its kind: arg[0] and arg[1], LLOAD_EACH of one row; AT has a number */
 } LExprKind;
 /* CAST: to float16 (a value of type F32); of 16 bits in lanes, what a cast to 8 bits and back gives. */
 enum { LCAST_ROUNDS_TO_F16 = 1, LCAST_LOW_BYTE = 2 };
@@ -54,9 +55,8 @@ enum {                  /* LOAD of a vector, from the index on: */
        LLOAD_EVENS = 1, /* each other byte as 16 bits, the first */
        LLOAD_ODDS = 2,  /* the second */
        LLOAD_ROW = 3,   /* a row, for a variable of its kind */
-       LLOAD_EACH =
-           4, /* of each lane an element of its own: some indices are vectors of integers */
-       LLOAD_FOURS = 5 /* four bytes as a word, the first in the low bits; also of a scalar */
+       LLOAD_EACH = 4,  /* of each lane an element of its own: indices are vectors of integers */
+       LLOAD_FOURS = 5  /* four bytes as a word, the first in the low bits; also of a scalar */
 };
 typedef struct LExpr {
     LExprKind kind;
@@ -108,7 +108,7 @@ typedef struct LVar {
     bool is_mutable;
     uint8_t lanes; /* as of expressions */
     /* a place in a row of a buffer, near which vectors are read (LEXPR_AT). The buffer is not stored to meanwhile */
-    bool is_row;
+    bool is_row, is_both; /* is_both: a row that is two vectors (LEXPR_BOTH) */
 } LVar;
 
 typedef enum LStmtKind {

@@ -206,6 +206,7 @@ static Reach reach_of(Bounds *b, LExprId id)
         }
         case LEXPR_AT:
         case LEXPR_PAIRS:
+        case LEXPR_BOTH:
         case LEXPR_SCALAR:
         case LEXPR_LOAD: break;
         }

@@ -121,6 +121,7 @@ LExprId tessi_lexpr_with_args(LoopProgram *p, const LExpr *e, const LExprId *arg
     case LEXPR_RAMP:
     case LEXPR_AT:
     case LEXPR_PAIRS:
+    case LEXPR_BOTH:
         for (int i = 0; i < e->n_args; i++)
             copy.arg[i] = arg[i];
         return tessi_lexpr_intern(p, &copy);

@@ -78,6 +78,16 @@ LExprId tessi_lexpr_at(LoopProgram *p, LExprId row, int64_t offset)
     return tessi_lexpr_intern(p, &at);
 }
 
+LExprId tessi_lexpr_both(LoopProgram *p, LExprId first, LExprId second)
+{
+    const LExpr *e = tessi_lexpr(p, first);
+    return tessi_lexpr_intern(p, &(LExpr){ .kind = LEXPR_BOTH,
+                                           .type = e->type,
+                                           .lanes = e->lanes,
+                                           .n_args = 2,
+                                           .arg = { first, second } });
+}
+
 LExprId tessi_lexpr_pairs(LoopProgram *p, LExprId evens, LExprId odds)
 {
     const bool is_unsigned = tessi_is_unsigned(tessi_lexpr(p, evens)->type);
@@ -108,6 +118,13 @@ bool tessi_loop_is_dense(const LoopProgram *p, LBufferId id)
         return true;
     const LImage *im = b->kind == LBUF_INPUT ? &p->inputs.at[b->image] : &p->outputs.at[b->image];
     return b->flat || (im->uniform && im->pixel_bytes == tessi_type_info(b->type)->bytes);
+}
+
+bool tessi_loop_can_be_both(const LoopProgram *p, LBufferId id, uint8_t lanes)
+{
+    const ScalarType t = p->buffers.at[id.v].type;
+    return lanes >= 4 && tessi_loop_is_dense(p, id) && t != TYPE_F16 && t != TYPE_BOOL
+           && tessi_type_info(t)->bytes <= 4;
 }
 
 int64_t tessi_loop_lane_count(const LoopProgram *p, uint8_t lanes)

@@ -15,10 +15,13 @@ LExprId tessi_lexpr_ramp(LoopProgram *p, uint8_t lanes, ScalarType t, LExprId fr
 LExprId tessi_lexpr_load_lanes(LoopProgram *p, uint8_t lanes, uint32_t how, LBufferId b,
                                const LExprId *index);
 LExprId tessi_lexpr_at(LoopProgram *p, LExprId row, int64_t offset);
+LExprId tessi_lexpr_both(LoopProgram *p, LExprId first, LExprId second);
 LExprId tessi_lexpr_pairs(LoopProgram *p, LExprId evens, LExprId odds);
 LExprId tessi_lexpr_low_byte(LoopProgram *p, LExprId a);
 /* Elements of neighbouring points are neighbours in memory, and have a type that vectors have. */
 bool tessi_loop_is_dense(const LoopProgram *p, LBufferId b);
+/* Elements that LEXPR_BOTH loads two of: side by side, as values, and two in no more than 8 bytes. */
+bool tessi_loop_can_be_both(const LoopProgram *p, LBufferId b, uint8_t lanes);
 /* The lanes of a vector when vectors have the most bytes that they may. */
 int64_t tessi_loop_lane_count(const LoopProgram *p, uint8_t lanes);
 /* The constant elements along a dimension of a LOCAL buffer, or scalars that vectors have lanes for; 0: not

@@ -302,6 +302,7 @@ static void print_expr(Printer *pr, LExprId id, int around)
         break;
     case LEXPR_AT: print_call(pr, "", "at", e); break;
     case LEXPR_PAIRS: print_call(pr, "", "pairs", e); break;
+    case LEXPR_BOTH: print_call(pr, "", "both", e); break;
     case LEXPR_SAT: print_call(pr, "sat_", tessi_type_info(e->type)->brief, e); break;
     }
 }
@@ -361,7 +362,11 @@ static void print_declared(Printer *pr, LVarId v)
     const LVar *x = &pr->p->vars.at[v.v];
     tessi_text_addf(pr->out, "%s: %s", var_key(pr, v), tessi_type_info(x->type)->name);
     if (x->lanes)
-        tessi_text_addf(pr->out, "%s %s", x->is_row ? " row" : "", lanes_name(x->lanes));
+        tessi_text_addf(pr->out, "%s %s",
+                        x->is_both  ? " both"
+                        : x->is_row ? " row"
+                                    : "",
+                        lanes_name(x->lanes));
 }
 
 /* One side of a move: the line by name, the other with the index where it begins. */

@@ -139,7 +139,7 @@ static bool declare_var(LoopReader *r, const LoopToken *t, LVar like, LVarId *v)
     if (known && known->kind == LNAME_VAR && !r->of) {
         const LVar *var = &r->p->vars.at[known->id];
         if (var->type != like.type || var->is_mutable != like.is_mutable || var->lanes != like.lanes
-            || var->is_row != like.is_row)
+            || var->is_row != like.is_row || var->is_both != like.is_both)
             return tessi_loop_fault(r, "'%s' is declared in two ways", t->text);
         *v = (LVarId){ known->id };
         return true;
@@ -147,6 +147,7 @@ static bool declare_var(LoopReader *r, const LoopToken *t, LVar like, LVarId *v)
     *v = tessi_loop_var(r->p, t->name, like.type, like.is_mutable);
     r->p->vars.at[v->v].lanes = like.lanes;
     r->p->vars.at[v->v].is_row = like.is_row;
+    r->p->vars.at[v->v].is_both = like.is_both;
     if (r->of)
         tessi_template_var(r, *v);
     return tessi_loop_declare(r, t, LNAME_VAR, v->v);
@@ -216,14 +217,15 @@ typedef struct Formed {
     ScalarType type; /* of its value */
 } Formed;
 
-/* name `:` type [`row`] [lanes] */
+/* name `:` type [`row` | `both`] [lanes] */
 static bool read_declared(LoopReader *r, Formed *f)
 {
     if (!tessi_loop_expect_name(r, &f->name) || !tessi_loop_expect(r, ":")
         || !tessi_loop_read_type(r, &f->like.type))
         return false;
     f->like.is_mutable = f->s->kind == LSTMT_VAR;
-    f->like.is_row = tessi_loop_accept_word(r, "row");
+    f->like.is_both = tessi_loop_accept_word(r, "both");
+    f->like.is_row = f->like.is_both || tessi_loop_accept_word(r, "row");
     f->like.lanes = accept_lanes(r);
     f->type = f->like.type;
     return true;

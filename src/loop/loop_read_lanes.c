@@ -12,6 +12,7 @@ typedef enum Form {
     FORM_LOAD,
     FORM_AT,
     FORM_PAIRS,
+    FORM_BOTH,
     FORM_LOW
 } Form;
 typedef struct Call {
@@ -20,15 +21,21 @@ typedef struct Call {
     int n_args;
     uint32_t how; /* of a load */
 } Call;
-static const Call calls[] = {
-    { "lanes_", FORM_LANES, 0, 0 },         { "vectors_", FORM_VECTORS, 1, 0 },
-    { "splat_", FORM_SPLAT, 1, 0 },         { "ramp_", FORM_RAMP, 1, 0 },
-    { "load_", FORM_LOAD, 1, 0 },           { "evens_", FORM_LOAD, 1, LLOAD_EVENS },
-    { "odds_", FORM_LOAD, 1, LLOAD_ODDS },  { "row_", FORM_LOAD, 1, LLOAD_ROW },
-    { "each_", FORM_LOAD, 1, LLOAD_EACH },  { "fours_", FORM_LOAD, 1, LLOAD_FOURS },
-    { "fours", FORM_LOAD, 1, LLOAD_FOURS }, { "at", FORM_AT, 2, 0 },
-    { "pairs", FORM_PAIRS, 2, 0 },          { "low", FORM_LOW, 1, 0 }
-};
+static const Call calls[] = { { "lanes_", FORM_LANES, 0, 0 },
+                              { "vectors_", FORM_VECTORS, 1, 0 },
+                              { "splat_", FORM_SPLAT, 1, 0 },
+                              { "ramp_", FORM_RAMP, 1, 0 },
+                              { "load_", FORM_LOAD, 1, 0 },
+                              { "evens_", FORM_LOAD, 1, LLOAD_EVENS },
+                              { "odds_", FORM_LOAD, 1, LLOAD_ODDS },
+                              { "row_", FORM_LOAD, 1, LLOAD_ROW },
+                              { "each_", FORM_LOAD, 1, LLOAD_EACH },
+                              { "fours_", FORM_LOAD, 1, LLOAD_FOURS },
+                              { "fours", FORM_LOAD, 1, LLOAD_FOURS },
+                              { "at", FORM_AT, 2, 0 },
+                              { "pairs", FORM_PAIRS, 2, 0 },
+                              { "low", FORM_LOW, 1, 0 },
+                              { "both", FORM_BOTH, 2, 0 } };
 
 typedef struct Found {
     const Call *call;
@@ -97,6 +104,7 @@ static LExprId made(LoopReader *r, const Found *found, const LExprId *arg)
         break;
     }
     case FORM_PAIRS: return tessi_lexpr_pairs(r->p, arg[0], arg[1]);
+    case FORM_BOTH: return tessi_lexpr_both(r->p, arg[0], arg[1]);
     case FORM_LOW: return tessi_lexpr_low_byte(r->p, arg[0]);
     }
     tessi_loop_fault(r, "'%s' does not take such arguments", found->call->name);

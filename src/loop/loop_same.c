@@ -218,7 +218,7 @@ static bool same_definition(Same *s, LVarId x, LVarId y)
     s->var_stamp[x.v] = s->own_stamp[y.v] = s->stamp;
     s->var[x.v] = y.v;
     return a->type == b->type && a->is_mutable == b->is_mutable && a->lanes == b->lanes
-           && a->is_row == b->is_row;
+           && a->is_row == b->is_row && a->is_both == b->is_both;
 }
 
 static bool same_var(Same *s, LVarId x, LVarId y)

@@ -108,7 +108,8 @@ static bool check_node(Verifier *v, const LExpr *e)
     case LEXPR_SPLAT:
     case LEXPR_RAMP:
     case LEXPR_AT:
-    case LEXPR_PAIRS: return true;
+    case LEXPR_PAIRS:
+    case LEXPR_BOTH: return true;
     }
     return fault(v, "an expression is of no kind");
 }
@@ -400,7 +401,8 @@ static bool check_row(Verifier *v, const LStmt *s)
 {
     const LExpr *e = s->a.v && s->a.v < v->p->exprs.n ? tessi_lexpr(v->p, s->a) : NULL;
     const LVar *x = &v->p->vars.at[s->var.v];
-    if (!e || s->kind != LSTMT_LET || e->kind != LEXPR_LOAD || e->ref != LLOAD_ROW
+    const bool is_row = e && e->kind == LEXPR_LOAD && e->ref == LLOAD_ROW;
+    if (!e || s->kind != LSTMT_LET || !(x->is_both ? e->kind == LEXPR_BOTH : is_row)
         || e->lanes != x->lanes || e->type != x->type)
         return fault(v, "'%s' is no row", shown(x->name));
     v->stamp++;

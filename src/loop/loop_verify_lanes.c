@@ -67,7 +67,9 @@ static const char *at_fault(const LoopProgram *p, const LExpr *e)
     if (row->kind != LEXPR_VAR || !p->vars.at[row->var.v].is_row || e->type != row->type
         || e->lanes != row->lanes)
         return "a vector is read near no row";
-    return k->kind == LEXPR_CONST && is_index(k) && k->value.i >= -most && k->value.i <= most
+    const bool is_both = p->vars.at[row->var.v].is_both;
+    return k->kind == LEXPR_CONST && is_index(k) && k->value.i >= (is_both ? 0 : -most)
+                   && k->value.i <= (is_both ? 1 : most)
                ? NULL
                : "a vector is read too far from the place of its row";
 }
@@ -81,11 +83,32 @@ static const char *pairs_fault(const LoopProgram *p, const LExpr *e)
     return good ? NULL : "pairs are not made of lanes of 16 bits";
 }
 
+static bool is_each(const LExpr *e)
+{
+    return e->kind == LEXPR_LOAD && e->ref == LLOAD_EACH && e->lanes >= 4;
+}
+
+static const char *both_fault(const LoopProgram *p, const LExpr *e)
+{
+    const LExpr *x = tessi_lexpr(p, e->arg[0]), *y = tessi_lexpr(p, e->arg[1]);
+    if (!is_each(x) || !is_each(y) || x->buffer.v != y->buffer.v || x->lanes != e->lanes
+        || y->lanes != e->lanes || x->type != e->type)
+        return "both are not elements of one buffer that each lane has of its own";
+    const int last = x->n_args - 1;
+    for (int d = 0; d < last; d++)
+        if (x->arg[d].v != y->arg[d].v)
+            return "both are not elements of one row";
+    const bool fits = tessi_loop_can_be_both(p, x->buffer, e->lanes);
+    return fits && tessi_lexpr(p, x->arg[last])->lanes && tessi_lexpr(p, y->arg[last])->lanes
+               ? NULL
+               : "both are not elements that lie side by side";
+}
+
 bool tessi_loop_is_row(const LoopProgram *p, LExprId id)
 {
     const LExpr *e = tessi_lexpr(p, id);
     return (e->kind == LEXPR_VAR && p->vars.at[e->var.v].is_row)
-           || (e->kind == LEXPR_LOAD && e->ref == LLOAD_ROW);
+           || (e->kind == LEXPR_LOAD && e->ref == LLOAD_ROW) || e->kind == LEXPR_BOTH;
 }
 
 /* The number of arguments a kind has; -1: it depends. */
@@ -97,7 +120,8 @@ static int arguments_of(LExprKind kind)
     case LEXPR_SPLAT:
     case LEXPR_RAMP: return 1;
     case LEXPR_AT:
-    case LEXPR_PAIRS: return 2;
+    case LEXPR_PAIRS:
+    case LEXPR_BOTH: return 2;
     default: return -1;
     }
 }
@@ -163,6 +187,7 @@ const char *tessi_loop_lanes_fault(const LoopProgram *p, const LExpr *e)
                    : "a vector counts up from no index";
     case LEXPR_AT: return at_fault(p, e);
     case LEXPR_PAIRS: return pairs_fault(p, e);
+    case LEXPR_BOTH: return both_fault(p, e);
     }
     return NULL;
 }

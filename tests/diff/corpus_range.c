@@ -101,6 +101,7 @@ static Range range_of(Ranges *r, LExprId id)
         case LEXPR_RAMP: out = checked(r, arg[0].lo, arg[0].hi + LOOP_MOST_VECTOR); break;
         case LEXPR_AT:
         case LEXPR_PAIRS:
+        case LEXPR_BOTH:
         case LEXPR_SCALAR:
         case LEXPR_LOAD: break;
         }

@@ -10,24 +10,28 @@ enum { ROWS = 3, COLUMNS = 150 };
 
 static void everything_reads_back(void **state)
 {
-    const char *text =
-        loop_testing_wrap(*state,
-                          "buffer bytes: temp uint8[64]\n"
-                          "buffer sum: local float v32[vectors_v32(49)]\n",
-                          "  for at in 0 .. N step 2 v32 {\n"
-                          "    let x: index = min(at, N - lanes_v32())\n"
-                          "    let in_row: float row v32 = row_v32(in[1, x])\n"
-                          "    var t: float v32 = splat_v32(s) * at(in_row, -1) + ramp_v32_f32(x)\n"
-                          "    local sum\n"
-                          "    store sum[0] = t\n"
-                          "    prefetch in[0, x + 400]\n"
-                          "    set t = select(t < load_v32(in[0, x]), sum[0], t)\n"
-                          "    store out[0, x] = t stream if N < 100\n"
-                          "  }\n"
-                          "  let even: uint16 v16 = evens_v16(bytes[0])\n"
-                          "  let odd: uint16 v16 = low(odds_v16(bytes[0]) + splat_v16(3u16))\n"
-                          "  let both: uint8 v8 = pairs(even, odd)\n"
-                          "  store bytes[0] = both\n");
+    const char *text = loop_testing_wrap(
+        *state,
+        "buffer bytes: temp uint8[64]\n"
+        "buffer sum: local float v32[vectors_v32(49)]\n",
+        "  for at in 0 .. N step 2 v32 {\n"
+        "    let x: index = min(at, N - lanes_v32())\n"
+        "    let in_row: float row v32 = row_v32(in[1, x])\n"
+        "    var t: float v32 = splat_v32(s) * at(in_row, -1) + ramp_v32_f32(x)\n"
+        "    local sum\n"
+        "    store sum[0] = t\n"
+        "    prefetch in[0, x + 400]\n"
+        "    set t = select(t < load_v32(in[0, x]), sum[0], t)\n"
+        "    store out[0, x] = t stream if N < 100\n"
+        "  }\n"
+        "  let i: index v32 = ramp_v32_index(3)\n"
+        "  let two: float both v32 = both(each_v32(in[i, i]), each_v32(in[i, min(i + "
+        "ramp_v32_index(1), i)]))\n"
+        "  store out[1, 0] = at(two, 0) + at(two, 1)\n"
+        "  let even: uint16 v16 = evens_v16(bytes[0])\n"
+        "  let odd: uint16 v16 = low(odds_v16(bytes[0]) + splat_v16(3u16))\n"
+        "  let both: uint8 v8 = pairs(even, odd)\n"
+        "  store bytes[0] = both\n");
     const char *fault;
     /* Reals do not count up. */
     assert_null(loop_testing_try(*state, text, &fault));
@@ -41,6 +45,7 @@ static void everything_reads_back(void **state)
     const char *printed = loop_testing_print(*state, p);
     assert_non_null(strstr(printed, "  for at in 0 .. N step 2 v32 {\n"));
     assert_non_null(strstr(printed, "var t: float v32 = splat_v32(s) * at(in_row, -1) + f32("));
+    assert_non_null(strstr(printed, "let two: float both v32 = both(each_v32(in[i, i]), each_"));
     assert_non_null(strstr(printed, "let both: uint8 v8 = pairs(even, odd)\n"));
     assert_string_equal(printed, loop_testing_print(*state, loop_testing_read(*state, printed)));
 }
@@ -69,6 +74,18 @@ static void broken_vectors_are_refused(void **state)
         { "  let v: float row v32 = row_v32(temp[0, 0])\n  store temp[0, 0] = s\n",
           "stored to while a row of it is in use" },
         { "  let v: float row v32 = row_v32(in[0, 0])\n  let w: float v32 = at(v, 17)\n",
+          "too far from the place of its row" },
+        { "  let v: float both v32 = both(load_v32(in[0, 0]), load_v32(in[0, 1]))\n",
+          "elements of one buffer that each lane has of its own" },
+        { "  let i: index v32 = ramp_v32_index(0)\n"
+          "  let v: float both v32 = both(each_v32(in[0, i]), each_v32(in[1, i]))\n",
+          "both are not elements of one row" },
+        { "  let i: index v32 = ramp_v32_index(0)\n"
+          "  let v: float both v32 = both(each_v32(in[i, 0]), each_v32(in[i, 1]))\n",
+          "both are not elements that lie side by side" },
+        { "  let i: index v32 = ramp_v32_index(0)\n"
+          "  let v: float both v32 = both(each_v32(in[0, i]), each_v32(in[0, i]))\n"
+          "  let w: float v32 = at(v, 2)\n",
           "too far from the place of its row" },
         { "  let w: float v32 = at(splat_v32(s), 1)\n", "read near no row" },
         { "  let v: uint8 v8 = pairs(splat_v16(1u16), splat_v16(1i16))\n",
@@ -260,6 +277,18 @@ static const char weighed[] = "  simd for x in 0 .. N - 6 {\n"
                               "    store out[1, x] = w\n"
                               "  }\n";
 
+/* A row sampled between its elements: the index of the second may be that of the first, or far before it. */
+static const char between[] =
+    "  simd for x in 0 .. N {\n"
+    "    let at: float = in[1, x] * 40.0f + f32(i32(x))\n"
+    "    let first: int32 = i32(floor(at))\n"
+    "    let a: float = in[0, min(max(index(first), 0), N - 1)]\n"
+    "    let b: float = in[0, min(max(index(first + 1i32), 0), N - 1)]\n"
+    "    store out[0, x] = fma(b - a, at - f32(first), a)\n"
+    "    store out[1, x] = a + in[0, min(max(index(first + 2i32), 0), N - 1)]\n"
+    "    store out[2, x] = in[0, min(max(index(first - 1i32), 0), N - 1)]\n"
+    "  }\n";
+
 typedef struct Rewriting {
     const char *statements, *pass, *leaves; /* NULL: not that */
 } Rewriting;
@@ -287,6 +316,7 @@ static void passes_keep_what_is_computed(void **state)
         { stencil, "lanes", "step 2 v32" },
         { stencil, "rows", "row_v32(in[" },
         { stencil, "late", "let out#2: float v32 = " },
+        { between, "both", "at(in_both#2, 1)" },
         { carried, "lanes", "let x_rest: index = " },
         { bytes, "pairs", "pairs(" },
         { bytes, "rows", "odds_v16(narrow[x - 2])" },
