@@ -31,6 +31,7 @@ typedef struct Team Team; /* team.h */
 typedef struct CommandLine {
     CommandId command;
     Team *team;               /* that this process is one of; NULL: it is alone */
+    bool keeps;               /* its images stay in the memory of the team (team_images.h) */
     const char *program;      /* path, or - */
     const char *program_text; /* instead of a file of that name; or NULL */
     const char **words;       /* INPUT and NAME=VALUE in order */

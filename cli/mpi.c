@@ -16,6 +16,7 @@
 enum {
     LARGEST = 1 << 30,
     TAG = 1,
+    TAG_UNDER_WAY = 2,
     MOST_FILES = 64
 }; /* LARGEST: bytes of one call; counts are ints */
 
@@ -75,6 +76,63 @@ static bool receive(int rank, char **bytes, size_t *n)
         MPI_Recv(*bytes + done, *n - done < LARGEST ? (int)(*n - done) : LARGEST, MPI_BYTE, rank,
                  TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     return *bytes != NULL;
+}
+
+/* ---- Messages under way ---------------------------------------------------------------------- */
+static struct {
+    MPI_Request *at;
+    int n, room;
+} under_way;
+
+static MPI_Request *new_request(void)
+{
+    if (under_way.n == under_way.room) {
+        const int room = 2 * under_way.room + 16;
+        MPI_Request *more = realloc(under_way.at, (size_t)room * sizeof *more);
+        if (!more)
+            return NULL;
+        under_way.at = more;
+        under_way.room = room;
+    }
+    return &under_way.at[under_way.n++];
+}
+
+static bool begin_send(int rank, const void *bytes, size_t n)
+{
+    for (size_t done = 0; done < n; done += LARGEST) {
+        MPI_Request *request = new_request();
+        if (!request)
+            return false;
+        MPI_Isend((const char *)bytes + done, n - done < LARGEST ? (int)(n - done) : LARGEST,
+                  MPI_BYTE, rank, TAG_UNDER_WAY, MPI_COMM_WORLD, request);
+    }
+    return true;
+}
+
+static bool begin_receive(int rank, void *bytes, size_t n)
+{
+    for (size_t done = 0; done < n; done += LARGEST) {
+        MPI_Request *request = new_request();
+        if (!request)
+            return false;
+        MPI_Irecv((char *)bytes + done, n - done < LARGEST ? (int)(n - done) : LARGEST, MPI_BYTE,
+                  rank, TAG_UNDER_WAY, MPI_COMM_WORLD, request);
+    }
+    return true;
+}
+
+static void look(void)
+{
+    int all;
+    if (under_way.n)
+        MPI_Testall(under_way.n, under_way.at, &all, MPI_STATUSES_IGNORE);
+}
+
+static void settle(void)
+{
+    if (under_way.n)
+        MPI_Waitall(under_way.n, under_way.at, MPI_STATUSES_IGNORE);
+    under_way.n = 0;
 }
 
 /* ---- Files ----------------------------------------------------------------------------------- */
@@ -227,6 +285,10 @@ static bool begin_team(int *argc, char ***argv, Team *team)
     *team = (Team){ .gather = gather,
                     .send = send,
                     .receive = receive,
+                    .begin_send = begin_send,
+                    .begin_receive = begin_receive,
+                    .look = look,
+                    .settle = settle,
                     .open = open_file,
                     .put = put,
                     .close = close_file,

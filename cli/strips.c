@@ -36,6 +36,8 @@ static bool wait_for(StripInput *in)
 static bool fetch(StripInput *in, int64_t from, int64_t to, char *at)
 {
     char error[ERROR_SIZE] = "";
+    if (in->shared)
+        return cli_team_image_get(in->shared, from, to, at);
     if (!in->reader) {
         memcpy(at, (char *)in->whole->data + (size_t)from * in->row_bytes,
                (size_t)(to - from) * in->row_bytes);
@@ -82,10 +84,13 @@ static bool fill(StripInput *in, int turn, int64_t from, int64_t to)
     return fetch_around(in, from + shared, to, at + (size_t)shared * in->row_bytes);
 }
 
-static bool fill_all(Strips *s, const tess_part *part, int turn)
+/* Those of files before their strip, which then are read while another is computed; those that others may have to send
+ * with it. */
+static bool fill_all(Strips *s, const tess_part *part, int turn, bool shared)
 {
     for (size_t i = 0; i < s->n_inputs; i++)
-        if (s->input[i].path && tess_parts_use(s->parts, part->pass, i) == TESS_PART_CUT
+        if (s->input[i].path && shared == (s->input[i].shared != NULL)
+            && tess_parts_use(s->parts, part->pass, i) == TESS_PART_CUT
             && !fill(&s->input[i], turn, part->from[0], part->to[0]))
             return false;
     return true;
@@ -94,7 +99,6 @@ static bool fill_all(Strips *s, const tess_part *part, int turn)
 /* Images that a pass reads as wholes come into memory. */
 static bool load_whole(StripInput *in)
 {
-    in->from = in->to = 0;
     if (in->whole)
         return true;
     in->whole = tess_image_new(in->shape.dtype, in->shape.ndim, in->shape.shape);
@@ -106,7 +110,6 @@ static bool begin_inputs(Strips *s, size_t pass)
 {
     for (size_t i = 0; i < s->n_inputs; i++) {
         StripInput *in = &s->input[i];
-        in->from = in->to = 0;
         if (in->path && tess_parts_use(s->parts, pass, i) == TESS_PART_WHOLE && !load_whole(in))
             return false;
     }
@@ -213,6 +216,10 @@ static bool add_results(StripRun *r)
         if (tess_part_result(r->s->parts, i, &t, place) != TESS_OK)
             return false;
         bool shared = false, has_it = true;
+        if (r->output[i].kept) {
+            cli_team_image_put(r->output[i].kept, t, place[0]);
+            continue;
+        }
         if (!cli_team_shares_columns(r, i, &shared, &has_it))
             return false;
         if (shared ? !cli_team_join_columns(r, i, t) : has_it && !cli_strips_add(r, i, t))
@@ -262,8 +269,8 @@ static bool end_output(StripRun *r, StripOutput *o, bool ok, char **numbers)
     char error[ERROR_SIZE] = "";
     const CommandLine *line = r->s->line;
     tess_status status = TESS_OK;
-    if (line->team && line->team->rank && o->way != SHARED)
-        return ok; /* rank 0 has it */
+    if (o->kept || (line->team && line->team->rank && o->way != SHARED))
+        return ok; /* the next run, or rank 0, has it */
     if (o->way == SHARED) {
         ok = cli_team_end(r, o, ok, error, sizeof error);
     } else if (o->writer) {
@@ -379,36 +386,77 @@ static bool plan_part(Strips *s, size_t number, int64_t begin, int64_t end, tess
            || (cli_fail("%s", tess_parts_error(s->parts)), false);
 }
 
-static bool run_pass(StripRun *r, size_t number)
+/* Rows of the images in the order in which they are computed. */
+typedef struct Spans {
+    int64_t begin[3], end[3];
+    int n;
+} Spans;
+
+/* Where rows come from others of a team, and results may come in any order: what depends on none of them first. */
+static Spans order_rows(const StripRun *r, size_t number, int64_t first, int64_t end)
+{
+    const Strips *s = r->s;
+    const tess_pass *pass = &s->pass[number].pass;
+    const int64_t align = pass->ndim ? pass->align[0] : 1;
+    const int64_t edge = pass->ndim ? (pass->margin[0] + align - 1) / align * align : 0;
+    bool any_order = s->line->team != NULL && edge > 0 && end - first > 4 * edge, gets = false;
+    for (size_t i = 0; i < s->n_inputs; i++)
+        gets = gets || s->input[i].shared;
+    for (size_t i = 0; any_order && !pass->numbers && i < r->n_outputs; i++)
+        any_order = r->output[i].kept || r->output[i].output == SIZE_MAX;
+    if (!any_order || !gets)
+        return (Spans){ .begin = { first }, .end = { end }, .n = 1 };
+    return (Spans){ .begin = { first + edge, end - edge, first },
+                    .end = { end - edge, end, first + edge },
+                    .n = 3 };
+}
+
+static bool run_span(StripRun *r, size_t number, int64_t first, int64_t all)
 {
     Strips *s = r->s;
-    StripPass *pass = &s->pass[number];
-    int64_t first, all;
-    cli_strips_share(s, number, s->line->team ? s->line->team->rank : 0, &first, &all);
+    const StripPass *pass = &s->pass[number];
     const bool notes = r->journal && pass->n_strips > 1 && !pass->pass.numbers;
-    first = pass->pass.numbers || s->line->team ? first : r->first;
     tess_part part, next;
     int turn = 0;
-    r->start = cli_clock_ms();
-    if (first >= all)
-        return true; /* others have all of it */
-    if (!begin_inputs(s, number) || !plan_part(s, number, first, all, &part)
-        || !fill_all(s, &part, turn))
+    for (size_t i = 0; i < s->n_inputs; i++) /* windows hold nothing that could be used again */
+        s->input[i].from = s->input[i].to = 0;
+    if (!plan_part(s, number, first, all, &part) || !fill_all(s, &part, turn, false))
         return false;
     for (int64_t begin = first; begin < all; turn ^= 1) {
         const int64_t end = pass->pass.ndim ? part.end[0] : 1;
         if (cli_is_ending())
             return cli_fail("ended by a signal"), false;
         show_progress(r, number, begin - first, all - first);
+        if (s->line->team)
+            s->line->team->look();
         if (!wait_for_all(s)
             || (end < all
-                && (!plan_part(s, number, end, all, &next) || !fill_all(s, &next, turn ^ 1)))
-            || !run_strip(r, &part, turn) || (notes && begin > first && !note_strip(r, begin))
+                && (!plan_part(s, number, end, all, &next) || !fill_all(s, &next, turn ^ 1, false)))
+            || !fill_all(s, &part, turn, true) || !run_strip(r, &part, turn)
+            || (notes && begin > first && !note_strip(r, begin))
             || (!pass->pass.numbers && !add_results(r)))
             return false;
         part = next;
         begin = end;
     }
+    return true;
+}
+
+static bool run_pass(StripRun *r, size_t number)
+{
+    const Strips *s = r->s;
+    int64_t first, all;
+    cli_strips_share(s, number, s->line->team ? s->line->team->rank : 0, &first, &all);
+    first = s->pass[number].pass.numbers || s->line->team ? first : r->first;
+    r->start = cli_clock_ms();
+    if (first >= all)
+        return true; /* others have all of it */
+    if (!begin_inputs(r->s, number))
+        return false;
+    const Spans spans = order_rows(r, number, first, all);
+    for (int i = 0; i < spans.n; i++)
+        if (!run_span(r, number, spans.begin[i], spans.end[i]))
+            return false;
     return true;
 }
 
@@ -445,9 +493,12 @@ bool cli_strips_run(Strips *s)
     StripRun r = { .s = s };
     const double start = cli_clock_ms();
     cli_hold(NULL, 1); /* so that no part of a file is left when a signal ends us, after a strip */
-    bool ok = cli_team_settle_heights(s) && begin_journal(&r) && begin_outputs(&r);
+    bool ok = cli_team_settle_heights(s) && begin_journal(&r) && begin_outputs(&r)
+              && (!s->line->team || cli_team_images_begin(s));
     for (size_t i = 0; ok && i < s->n_passes; i++)
         ok = run_pass_together(&r, i);
+    if (ok && s->line->team)
+        s->line->team->settle();
     cli_progress(NULL, NULL);
     ok = end_outputs(&r, ok);
     cli_journal_close(r.journal, ok);

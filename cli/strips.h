@@ -13,8 +13,9 @@ typedef struct StripInput {
     int64_t extent[TESS_MAX_SHAPE];
     size_t row_bytes;
     tess_meta *meta;
-    tess_reader *reader; /* NULL: it is in memory */
-    char cannot[300];    /* then: why it is not read row by row */
+    tess_reader *reader;      /* NULL: it is in memory */
+    char cannot[300];         /* then: why it is not read row by row */
+    struct TeamImage *shared; /* not NULL: the team has it in memory, each some of its rows */
     DLTensor *whole;
     DLTensor *window[2]; /* rows of it as bytes, by turns */
     size_t window_bytes[2];

@@ -4,8 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli/strips.h"
-#include "cli/team.h"
+#include "cli/team_images.h"
 
 enum { ERROR_SIZE = 600 };
 /* Files of less than this are not looked at before they are read, unless --memory is said: a run on them fits. */
@@ -82,6 +81,11 @@ static bool open_input(const CommandLine *line, StripInput *in)
 {
     char error[ERROR_SIZE] = "";
     tess_image_request request;
+    in->shared = cli_team_image(line->team, in->path);
+    if (in->shared) {
+        take_shape(in, &in->shared->shape);
+        return true;
+    }
     init_request(line, &in->meta, &request);
     off_t size;
     if (is_file(in->path, &size) && in->info.kind == TESS_IMAGE
@@ -183,7 +187,7 @@ static void choose_columns(const Strips *s, size_t number)
     const Team *t = s->line->team;
     double best = 0;
     of->columns = 1;
-    if (!t || pass->numbers || pass->ndim < 2 || !pass->cut[0] || !pass->cut[1]
+    if (!t || s->line->keeps || pass->numbers || pass->ndim < 2 || !pass->cut[0] || !pass->cut[1]
         || pass->periodic[1])
         return;
     for (int columns = 1; columns <= t->size; columns++) {
@@ -294,6 +298,14 @@ static int64_t good_height(const StripPass *pass, int64_t most)
     return height < most ? height : most;
 }
 
+static bool takes_shared(const Strips *s)
+{
+    bool any = false;
+    for (size_t i = 0; i < s->n_inputs; i++)
+        any = any || s->input[i].shared;
+    return any;
+}
+
 /* Strips as high as the memory allows, and is of use. */
 static bool find_height(Strips *s, size_t number)
 {
@@ -306,8 +318,9 @@ static bool find_height(Strips *s, size_t number)
     char why[400];
     if (!measure(s, number, rows))
         return false;
-    if (pass->bytes <= s->limit)
-        return true;
+    if (pass->bytes
+        <= s->limit) /* where rows come from others, several strips let these come meanwhile */
+        return !takes_shared(s) || measure(s, number, good_height(pass, rows));
     if (!pass->pass.ndim || !pass->pass.cut[0]) {
         snprintf(why, sizeof why, "it is not computed in strips of rows: %.300s",
                  pass->pass.ndim ? pass->pass.why[0] : "it reads no images");

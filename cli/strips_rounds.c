@@ -21,6 +21,7 @@ typedef struct Rounds {
     Left *left;
     size_t n_left;
     bool ends;
+    int n_kept; /* rounds that left images in the memory of a team */
 } Rounds;
 
 /* ---- Choosing -------------------------------------------------------------------------------- */
@@ -125,23 +126,23 @@ static char *file_of(const Rounds *r, size_t k)
 }
 
 /* ---- A round --------------------------------------------------------------------------------- */
-static void forget(Left *left)
+/* The first of a team throws files away. */
+static void forget(const Rounds *r, Left *left)
 {
-    if (left->file)
+    Team *team = r->whole->line->team;
+    if (left->file && cli_team_image(team, left->file))
+        cli_team_image_forget(team, left->file);
+    else if (left->file && (!team || team->rank == 0))
         unlink(left->file);
     free(left->file);
     *left = (Left){ 0 };
 }
 
-/* What it has left takes the place of what the one before has. The first of a team throws files away. */
+/* What it has left takes the place of what the one before has. */
 static bool take(Rounds *r, Left *next, size_t n)
 {
-    const Team *team = r->whole->line->team;
-    for (size_t k = 0; k < r->n_left; k++) {
-        if (!team || team->rank == 0)
-            forget(&r->left[k]);
-        free(r->left[k].file);
-    }
+    for (size_t k = 0; k < r->n_left; k++)
+        forget(r, &r->left[k]);
     free(r->left);
     r->left = next;
     r->n_left = n;
@@ -163,10 +164,52 @@ static bool share_numbers(const Rounds *r, double *numbers, size_t n)
     return true;
 }
 
-static bool run_line(const CommandLine *line, tess_program *p, const Strips *whole, double *numbers)
+/* all: whether what the round leaves stays in the memory of a team, beside what it takes and its strips. */
+static bool can_keep(const Strips *s)
+{
+    const CommandLine *line = s->line;
+    double bytes = 0;
+    char *all = NULL;
+    size_t n;
+    for (size_t i = 0; i < tess_program_outputs(s->program); i++) {
+        int64_t shape[TESS_MAX_SHAPE];
+        int ndim;
+        tess_info info = { .struct_size = sizeof info };
+        if (tess_program_output(s->program, i, &info) != TESS_OK || info.is_number
+            || tess_result_shape(s->program, s->args, i, &ndim, shape) != TESS_OK)
+            continue;
+        double image = info.dtype.bits / 8.0;
+        for (int d = 0; d < ndim; d++)
+            image *= (double)shape[d];
+        bytes += image / line->team->size;
+    }
+    double strips = 0;
+    for (size_t i = 0; i < s->n_passes; i++)
+        strips = s->pass[i].bytes > strips ? s->pass[i].bytes : strips;
+    char fits = strips + bytes <= s->limit;
+    if (!line->team->gather(&fits, 1, &all, &n))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        fits = fits && all[i];
+    free(all);
+    return fits;
+}
+
+static bool run_line(CommandLine *line, tess_program *p, const Strips *whole, double *numbers)
 {
     Strips strips;
-    const StripsNeed need = cli_strips_plan(line, p, true, &strips);
+    const Team *team = line->team;
+    line->keeps = team && numbers;
+    if (team) { /* what the round takes is there already */
+        line->memory -= cli_team_image_bytes(team);
+        line->memory = line->memory > 1 ? line->memory : 1;
+    }
+    StripsNeed need = cli_strips_plan(line, p, true, &strips);
+    if (need == STRIPS_WANTED && line->keeps && !can_keep(&strips)) {
+        line->keeps = false;
+        cli_strips_free(&strips);
+        need = cli_strips_plan(line, p, true, &strips);
+    }
     strips.origin = numbers ? NULL : whole;
     strips.numbers = numbers;
     bool ok = need == STRIPS_WANTED;
@@ -219,11 +262,12 @@ static bool run_once(Rounds *r, const tess_round *round, bool is_last)
          && (is_last || share_numbers(r, numbers, n));
     for (size_t i = 0; i < n_left; i++)
         next[i].number = numbers[i];
+    r->n_kept += line.keeps;
     r->ends = ok && round->ends && numbers[n_left] != 0;
     if (ok && !is_last)
         take(r, next, n_left);
     for (size_t i = 0; next && !(ok && !is_last) && i < n_left; i++)
-        forget(&next[i]);
+        forget(r, &next[i]);
     if (!(ok && !is_last))
         free(next);
     for (size_t i = 0; words && i < n_words; i++)
@@ -273,6 +317,7 @@ bool cli_rounds_run(Strips *s)
     take(&r, NULL, 0);
     cli_hold(NULL, -1);
     if (ok && s->line->verbose)
-        cli_tell("in %lld rounds of turns", (long long)done);
+        cli_tell("in %lld rounds of turns%s", (long long)done,
+                 r.n_kept ? ", whose images stayed in memory" : "");
     return ok;
 }

@@ -3,7 +3,7 @@
 #define TESSERA_CLI_STRIPS_RUN_H
 
 #include "cli/strips.h"
-#include "cli/team.h"
+#include "cli/team_images.h"
 
 enum { ERROR_SIZE = 600 };
 
@@ -11,7 +11,8 @@ enum { ERROR_SIZE = 600 };
 typedef enum ResultWay {
     HERE,   /* rank 0, which has all of it */
     SHARED, /* all together */
-    SENT    /* rank 0: the others send their rows */
+    SENT,   /* rank 0: the others send their rows */
+    KEPT    /* nobody: each keeps its rows for the next run (team_images.h) */
 } ResultWay;
 
 /* A result on its way. */
@@ -28,6 +29,7 @@ typedef struct StripOutput {
     int64_t rows;    /* that the writer has */
     /* Of a team: */
     ResultWay way;
+    TeamImage *kept;
     TeamFile *file;
     char *held;   /* what came from others and is being written */
     char *joined; /* rows of which others had columns, likewise */

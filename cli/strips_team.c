@@ -42,6 +42,30 @@ static bool rows_of(const Strips *s, int rank, size_t number, int64_t *first, in
     return true;
 }
 
+/* It stays where it is computed. */
+static bool keep(StripRun *r, size_t number)
+{
+    const Strips *s = r->s;
+    Team *t = s->line->team;
+    StripOutput *o = &r->output[number];
+    const size_t size = (size_t)t->size;
+    int64_t *first = calloc(2 * size, sizeof *first);
+    bool ok = first != NULL;
+    for (int rank = 0; ok && rank < t->size; rank++) {
+        int64_t n;
+        ok = rows_of(s, rank, number, &first[rank], &n);
+        /* What does not grow with the images comes whole to all, and is the first one's. */
+        first[size + (size_t)rank] = first[rank] + (rank && n == o->extent[0] ? 0 : n);
+    }
+    o->way = KEPT;
+    o->shape.dtype = o->info.dtype;
+    if (ok)
+        o->kept =
+            cli_team_image_new(t, s->line->outputs[o->output], &o->shape, first, first + size);
+    free(first);
+    return o->kept || (cli_fail("out of memory"), false);
+}
+
 bool cli_team_output(StripRun *r, size_t number)
 {
     const Strips *s = r->s;
@@ -50,6 +74,8 @@ bool cli_team_output(StripRun *r, size_t number)
     char error[ERROR_SIZE] = "";
     int64_t first, n;
     o->way = HERE;
+    if (s->line->keeps && o->output != SIZE_MAX)
+        return keep(r, number);
     if (!rows_of(s, 0, number, &first, &n))
         return false;
     if (o->output == SIZE_MAX || n == o->extent[0])

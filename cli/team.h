@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 
 typedef struct TeamFile TeamFile;
+typedef struct TeamImage TeamImage; /* team_images.h */
 struct Team {
     int rank, size;
     bool failed;      /* one of them: there is nothing more to agree on */
@@ -16,6 +17,13 @@ struct Team {
     /* Messages to a rank, which receives those of another in their order; *bytes is the caller's. */
     bool (*send)(int rank, const void *bytes, size_t n);
     bool (*receive)(int rank, char **bytes, size_t *n);
+    /* Messages that are under way while both compute: of two ranks, each begins its side of them in the same order, and
+     * leaves the bytes alone until `settle`, which waits for all that it has begun. `look` moves them on. */
+    bool (*begin_send)(int rank, const void *bytes, size_t n);
+    bool (*begin_receive)(int rank, void *bytes, size_t n);
+    void (*look)(void);
+    void (*settle)(void);
+    TeamImage *images; /* in the memory of all */
     /* all: a file that they write together, under another name until it is complete. NULL after `error`. */
     TeamFile *(*open)(const char *path, char *error, size_t error_size);
     int (*put)(void *file, uint64_t at, const void *bytes, size_t n); /* tess_file_share.put */

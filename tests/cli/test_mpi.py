@@ -69,6 +69,33 @@ return b, g(b:clamp), b@[(0, 2), (1, 3)], cast<uint8>(b * 0.2), maximum(b);
               f"{same} {err} {alone[2]}")
 
 
+def test_rounds(folder):
+    """Turns a few at a time: what a round leaves stays with those who have it, or waits in files where memory is short;
+    rows around shares, also those of the other side, come from their owners."""
+    tool.write_npy(folder / "warm.npy", (72, 700), "|u1", [i * i % 251 for i in range(72 * 700)])
+    (folder / "heat.tess").write_text("""stencil step(vector#2 float A, vector#2 uint8 S) {
+    return A + 0.2 * (A@[-1, 0] + A@[1, 0] + A@[0, -1] - 3 * A) + 0.01 * S;
+}
+parameter M, N;
+vector#2 uint8 s[M, N];
+b<0> = 1.0 * s;
+for i = 1..8
+    b<i> = step(b<i-1>:wrap, s);
+endfor
+return b<8>;
+""")
+    words = ["run", folder / "heat.tess", folder / "warm.npy", "--target=interp", "-o"]
+    alone = tool.run(*words, folder / "one.npy")
+    for memory, kept in (("1G", True), ("24640K", False)):
+        ran = mpirun(3, TOOL, *words, folder / "four.npy", "-v", f"--memory={memory}")
+        out, err = ran.communicate()
+        same = ran.returncode == 0 and (folder / "one.npy").read_bytes() == (folder / "four.npy").read_bytes()
+        check(f"rounds in {memory}", alone[0] == 0 and same and "rounds of turns" in err
+              and ("stayed in memory" in err) == kept, err)
+    left = list(folder.glob("four.npy?*"))
+    check("no file of a round is left", not left, str(left))
+
+
 def test_few_rows(folder):
     """More processes than rows: some have none."""
     tool.write_npy(folder / "few.npy", (2, 7), "|u1", list(range(14)))
@@ -111,6 +138,7 @@ def main():
         test_corpus(folder, (1, 2, 3, 4, 7) if everything else (3,), 1 if everything else 40)
         test_bad(folder)
         test_columns(folder)
+        test_rounds(folder)
         test_few_rows(folder)
         test_death(folder)
     tool.finish()
