@@ -72,6 +72,23 @@ enum {
 };
 /* The loops of such kernels. */
 const LoopProgram *tessi_gpu_loops(const Variant *v, unsigned form);
+/* ---- gpu_modules.c: a text of kernels in parts, which are compiled side by side */
+enum { GPU_MOST_MODULES = 8 };
+typedef struct GpuModules {
+    DeviceModule *at[GPU_MOST_MODULES];
+    uint32_t first[GPU_MOST_MODULES
+                   + 1]; /* part of the text in each; behind the last, how many there are */
+    uint32_t n;
+} GpuModules;
+/* The device's compiler for the parts, one thread each; from the cache alone with `recall` (device.h). *cached: nothing
+ * had to be compiled. False leaves no module. */
+bool tessi_gpu_modules_build(GpuModules *m, const GpuCode *code, const RtCache *cache, bool recall,
+                             bool *cached, Failure *f);
+/* Whether runs fill variables of the text, which then is one module. */
+bool tessi_gpu_has_variables(const EmitModule *m);
+DeviceModule *tessi_gpu_module_of(const GpuModules *m, const GpuKernel *kernel);
+void tessi_gpu_modules_free(GpuModules *m, Device *d);
+
 /* The kernels of a variant, compiled for one context. */
 struct GpuCode {
     GpuCode *next;
@@ -82,7 +99,7 @@ struct GpuCode {
     const char *text;
     const LoopProgram *loops;
     const EmitModule *emitted;
-    DeviceModule *module;
+    GpuModules modules;
     DeviceKernel **kernels; /* one for each of emitted->kernels */
     /* of runs that fill the same variables of the module; NULL: there are none */
     struct GpuTurns *turns;

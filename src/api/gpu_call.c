@@ -189,8 +189,8 @@ static bool place_temps(GpuSlot *s, const int64_t *params, Failure *f)
     for (uint32_t i = 0; i < m->temps.n; i++) {
         size_t bytes;
         if (m->symbols.at[i]) {
-            if (!tessi_device_variable(s->code->context->device, s->code->module, m->symbols.at[i],
-                                       &s->temps[i].handle, f))
+            if (!tessi_device_variable(s->code->context->device, s->code->modules.at[0],
+                                       m->symbols.at[i], &s->temps[i].handle, f))
                 return false;
             continue;
         }

@@ -28,14 +28,6 @@ struct GpuTurns {
     DeviceEvent last; /* the end of the turn before */
 };
 
-static bool has_variables(const EmitModule *m)
-{
-    VEC_FOREACH (const char *const, symbol, &m->symbols)
-        if (*symbol)
-            return true;
-    return false;
-}
-
 static bool make_turns(GpuCode *code, Failure *f)
 {
     struct GpuTurns *t = calloc(1, sizeof *t);
@@ -85,7 +77,7 @@ void tessi_gpu_code_free(GpuCode *code)
         for (uint32_t i = 0; code->kernels && i < code->emitted->kernels.n; i++)
             tessi_device_kernel_free(d, code->kernels[i]);
         free_turns(code);
-        tessi_device_module_free(d, code->module);
+        tessi_gpu_modules_free(&code->modules, d);
         tessi_gpu_release(code->context);
         free(code->kernels);
         free(code);
@@ -96,25 +88,18 @@ void tessi_gpu_code_free(GpuCode *code)
 static bool load(const tess_program *p, GpuCode *code, bool recall, Failure *f)
 {
     Device *d = code->context->device;
-    DeviceResident *resident = calloc(code->emitted->kernels.n + 1, sizeof *resident);
-    DeviceBuild job = {
-        .text = code->text, .cache = &p->cache, .resident = resident, .recall = recall
-    };
-    if (!resident)
+    const uint32_t n = code->emitted->kernels.n;
+    if (!tessi_gpu_modules_build(&code->modules, code, &p->cache, recall, &code->cached, f))
+        return false;
+    code->kernels = calloc(n + 1, sizeof *code->kernels);
+    if (!code->kernels)
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
-    VEC_FOREACH (const GpuKernel, k, &code->emitted->kernels)
-        if (k->resident)
-            resident[job.n_resident++] = (DeviceResident){ k->name, k->resident };
-    bool ok = tessi_device_build(d, &job, &code->module, f);
-    free(resident);
-    code->cached = job.cached;
-    free(job.log); /* its first error is in the sentence */
-    code->kernels = ok ? calloc(code->emitted->kernels.n + 1, sizeof *code->kernels) : NULL;
-    if (ok && !code->kernels)
-        return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
-    for (uint32_t i = 0; ok && i < code->emitted->kernels.n; i++)
-        ok = tessi_device_kernel(d, code->module, code->emitted->kernels.at[i].name,
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < n; i++) {
+        const GpuKernel *k = &code->emitted->kernels.at[i];
+        ok = tessi_device_kernel(d, tessi_gpu_module_of(&code->modules, k), k->name,
                                  &code->kernels[i], f);
+    }
     return ok;
 }
 
@@ -144,7 +129,7 @@ GpuCode *tessi_gpu_code_print(tess_program *p, Variant *v, GpuContext *c, unsign
     code->text = text;
     code->loops = tessi_gpu_loops(v, form);
     code->emitted = &v->gpu_text[form].module;
-    if (has_variables(code->emitted) && !make_turns(code, f)) {
+    if (tessi_gpu_has_variables(code->emitted) && !make_turns(code, f)) {
         tessi_gpu_code_free(code);
         return NULL;
     }

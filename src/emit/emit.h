@@ -97,10 +97,14 @@ typedef struct GpuKernel {
     uint32_t shared_bytes;         /* per block, declared in the text */
     bool beside; /* may run at the same time as the kernel before it and those that it is beside */
     uint32_t resident; /* blocks that are to fit a multiprocessor at once; 0: any number */
+    uint32_t part;     /* of the text, which defines it */
     LPlace place;      /* in a repeat; else kernels are executed in order */
 } GpuKernel;
 struct EmitModule {
     VEC(GpuKernel) kernels;
+    /* Where the text of each kernel begins. They stand behind each other, the last to the end of the text; each
+     * compiles behind what stands before the first, without the others. */
+    VEC(size_t) parts;
     VEC(LBufferId)
     temps; /* TEMP buffers that some kernel uses, and tables in memory that the text does not have (OpenCL) */
     VEC(const char *)

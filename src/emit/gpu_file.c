@@ -106,7 +106,10 @@ static void all_kernels(CWriter *w, const char **name, EmitModule *module, bool 
     GpuKernel *written = ARENA_NEW_ARRAY(w->arena, GpuKernel, p->functions.n);
     for (uint32_t i = 0; i < p->functions.n; i++) {
         const uint32_t first = same.first[i];
+        const size_t begin = w->out->n;
         if (first == i && kernel(w, &p->functions.at[i], name[i], &written[i])) {
+            written[i].part = module->parts.n;
+            VEC_PUSH(w->arena, &module->parts, begin);
             VEC_PUSH(w->arena, &module->kernels, written[i]);
             for (uint32_t b = 1; b < p->buffers.n; b++)
                 used[b] = used[b] || w->buffer_used[b];
@@ -168,9 +171,12 @@ void tessi_gpu_kernels(const LoopProgram *p, const EmitTarget *t, const EmitOpti
         for (uint32_t i = 1; i < p->buffers.n; i++)
             if (used[i] && tables == (p->buffers.at[i].kind == LBUF_TABLE))
                 define(&w, (LBufferId){ i });
+    const size_t before_kernels = program.n;
     tessi_text_add(&program, tessi_text_str(&kernels));
     w.out = out;
     head(&w, o, usage, before, tessi_text_str(&program));
+    VEC_FOREACH (size_t, part, &module->parts)
+        *part += out->n + before_kernels;
     tessi_text_add(out, tessi_text_str(&program));
     for (uint32_t i = 1; i < p->buffers.n; i++)
         if (used[i] && tessi_c_is_given(t, &p->buffers.at[i])) {
