@@ -703,6 +703,8 @@ TESS_API tess_status tess_program_device(tess_program *p, tess_device_info *info
  * or that there is no cache, stands in a comment ("# ...") at the head of the text, which always is what planning
  * uses now. */
 TESS_API tess_status tess_machine_measure(const char *cache, char **text);
+/* Whether figures that were measured are kept there: 1 or 0. */
+TESS_API int tess_machine_is_measured(const char *cache);
 /* What lies in the compile cache (as in tess_options.cache). `folder` is freed with tess_text_free. */
 typedef struct tess_cache_state {
     size_t struct_size;

@@ -128,6 +128,15 @@ tess_status tess_machine_measure(const char *cache, char **text)
     return machine_text(cache, true, text);
 }
 
+int tess_machine_is_measured(const char *cache_dir)
+{
+    RtCache cache;
+    tessi_cache_open(&cache, cache_dir);
+    const bool known = tessi_machine_is_measured(&cache);
+    tessi_cache_dispose(&cache);
+    return known;
+}
+
 /* The description of a device. */
 static tess_status describe(const Device *d, char **text)
 {

@@ -310,6 +310,15 @@ static LExprId simplify_bool(LoopProgram *p, Op op, LExprId a, LExprId b)
     return none;
 }
 
+/* A float16 as it is. */
+static bool is_half(const LoopProgram *p, LExprId a)
+{
+    const LExpr *e = tessi_lexpr(p, a);
+    return (e->kind == LEXPR_OP && e->op == OP_ROUND16)
+           || (e->kind == LEXPR_CAST && e->ref == LCAST_ROUNDS_TO_F16)
+           || (e->kind == LEXPR_LOAD && p->buffers.at[e->buffer.v].type == TYPE_F16);
+}
+
 LExprId tessi_lexpr_op(LoopProgram *p, Op op, LExprId a, LExprId b, LExprId c)
 {
     LExprId args[3] = { a, b, c };
@@ -320,6 +329,8 @@ LExprId tessi_lexpr_op(LoopProgram *p, Op op, LExprId a, LExprId b, LExprId c)
     for (int i = 0; i < n; i++) /* vectors are as they are written */
         if (tessi_lexpr(p, args[i])->lanes)
             return tessi_lexpr_raw_op(p, op, type, args);
+    if (op == OP_ROUND16 && is_half(p, a))
+        return a;
     if (op == OP_SELECT) {
         bool taken;
         if (b.v == c.v)

@@ -163,6 +163,9 @@ LStmt *tessi_scope_stmt(Lower *l, LStmtKind kind)
 
 LStmt *tessi_scope_store(Lower *l, LBufferId to, const LExprId *index, uint8_t n, LExprId value)
 {
+    const LExpr *e = tessi_lexpr(l->p, value);
+    if (e->kind == LEXPR_OP && e->op == OP_ROUND16 && l->p->buffers.at[to.v].type == TYPE_F16)
+        value = e->arg[0]; /* which the store does */
     LStmt *s = tessi_scope_stmt(l, LSTMT_STORE);
     s->buffer = to;
     s->n_index = n;

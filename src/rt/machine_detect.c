@@ -262,6 +262,13 @@ void tessi_machine_detect(const RtCache *cache, Text *out)
     describe(&f, &rates, out);
 }
 
+bool tessi_machine_is_measured(const RtCache *cache)
+{
+    const Facts f = detect_facts();
+    MachineRates rates;
+    return recall_rates(cache, &f, &rates);
+}
+
 /* Rates that are too low would change the plans of all that follows; those of before are better, also usual ones. */
 static void keep_rates(const RtCache *cache, const Facts *f, const MachineRates *rates,
                        bool disturbed, Text *out)

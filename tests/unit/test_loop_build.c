@@ -53,6 +53,10 @@ static void float16_is_a_rounded_float(void **state)
     const LExpr *from_double = tessi_lexpr(p, tessi_lexpr_cast(p, TYPE_F16, d));
     assert_int_equal(from_float->op, OP_ROUND16);
     assert_int_equal(from_double->kind, LEXPR_CAST);
+    /* What is rounded already stays as it is. */
+    const LExprId once = tessi_lexpr_cast(p, TYPE_F16, x), other = tessi_lexpr_cast(p, TYPE_F16, d);
+    assert_int_equal(tessi_lexpr_cast(p, TYPE_F16, once).v, once.v);
+    assert_int_equal(tessi_lexpr_cast(p, TYPE_F16, other).v, other.v);
     assert_int_equal(from_double->type, TYPE_F32);
     assert_int_not_equal(tessi_lexpr_cast(p, TYPE_F32, d).v, tessi_lexpr_cast(p, TYPE_F16, d).v);
 }

@@ -110,8 +110,10 @@ static void test_measured(void **state)
     bool disturbed;
     const MachineSizes sizes = { .cores = tessi_cpu_count(), .l1_bytes = 32768 };
     assert_true(tessi_machine_measure(&sizes, &rates, &disturbed));
+    assert_false(tessi_machine_is_measured(&cache));
     tessi_machine_keep(&cache, &rates, false, &text);
     tessi_machine_detect(&cache, &known);
+    assert_true(tessi_machine_is_measured(&cache));
     const char *t = tessi_text_str(&text);
     assert_string_equal(t, tessi_text_str(&known));
     double ghz = value_of(t, "ghz"), load = value_of(t, "load_per_cycle");
