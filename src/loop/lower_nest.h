@@ -74,14 +74,15 @@ void tessi_nest_whole(Lower *l, const Stage *s, Nest *nest);
 /* ---- lower_patch.c ---- */
 /* The guards under which a nest needs no rules at these coordinates, in any dimension. */
 void tessi_nest_guards(Lower *l, const Nest *nest, const Coord *coord, GuardList *out);
-/* What a thread of a kernel computes straight-line: rows and columns of points from one on. */
+/* What a thread of a kernel computes straight-line: rows and columns of points from one on, side by side or apart. */
 typedef struct Patch {
     const Coord *outer; /* of the dimensions before the last two */
     LExprId first[2];
     uint32_t rows, columns;
-    bool alone;  /* one point, by the body of the nest */
-    bool inside; /* with all they read */
-    bool loose;  /* there or not */
+    uint32_t apart[2]; /* rows, columns: from one to the next; 0: 1 */
+    bool alone;        /* one point, by the body of the nest */
+    bool inside;       /* with all they read */
+    bool loose;        /* there or not */
     const TileColumns *vectors;
 } Patch;
 typedef Coord Point[MAX_DIMS];

@@ -13,7 +13,9 @@ Point *tessi_patch_points(Lower *l, const Nest *nest, const Patch *patch)
     const uint8_t y = (uint8_t)(nest->n_dims - 2);
     Point *coord = ARENA_NEW_ARRAY(l->arena, Point, patch->rows * patch->columns);
     for (uint32_t i = 0; i < patch->rows * patch->columns; i++) {
-        const uint32_t at[2] = { i / patch->columns, i % patch->columns };
+        const uint32_t apart[2] = { patch->apart[0] ? patch->apart[0] : 1,
+                                    patch->apart[1] ? patch->apart[1] : 1 };
+        const uint32_t at[2] = { i / patch->columns * apart[0], i % patch->columns * apart[1] };
         for (uint8_t d = 0; d < y; d++)
             coord[i][d] = patch->outer[d];
         for (int k = 0; k < 2; k++) {
@@ -21,7 +23,7 @@ Point *tessi_patch_points(Lower *l, const Nest *nest, const Patch *patch)
             LExprId e = tessi_l_op(l, OP_ADD, patch->first[k], tessi_l_int(l, at[k]));
             *c = tessi_nest_coord(nest, (uint8_t)(y + k), e);
             c->lo = c->hi = at[k];
-            c->less = (k ? patch->columns : patch->rows) - 1;
+            c->less = ((k ? patch->columns : patch->rows) - 1) * apart[k];
             c->loose = patch->loose && !c->beyond;
         }
     }
@@ -38,6 +40,8 @@ void tessi_patch_compute(Lower *l, Nest *nest, const Patch *patch)
     nest->tile_columns = patch->vectors;
     if (patch->alone)
         nest->body(l, nest, coord[0], NULL);
+    else if (patch->apart[1] > 1) /* none has neighbours */
+        nest->tile(l, nest, coord, patch->rows * patch->columns, 1);
     else
         nest->tile(l, nest, coord, patch->rows, patch->columns);
     nest->tile_columns = NULL;

@@ -25,30 +25,52 @@ typedef struct Thread {
 static void whole_patch(const Tiles *t, Part *part, const Thread *thread, bool inside, bool loose)
 {
     const uint32_t columns = part->outputs.of[0], rows = part->outputs.of[1];
-    uint32_t aligned = gcd(columns, (uint32_t)t->size[1]);
+    const uint32_t beside = part->apart[0] > 1 ? 1 : columns; /* those that move as vectors */
+    uint32_t aligned = gcd(beside, (uint32_t)t->size[1]);
     if (t->group->frame.rows[0]) /* tiles begin at any multiple of what threads store */
         aligned = gcd(aligned, tessi_level_outputs(&t->group->levels, 0));
     const TileColumns vectors = {
         .x = thread->at[1],
         .shared_x = thread->column,
         .aligned = aligned,
-        .shared_aligned = columns,
+        .shared_aligned = beside,
         .from = INT64_MIN,
         .to = INT64_MAX,
-        .shared_last = part->extent.n[1] - columns,
+        .shared_last = part->extent.n[1] - 1 - (columns - 1) * (int64_t)part->apart[0],
     };
     const Patch patch = {
         .outer = t->outer,
         .first = { thread->first[0], thread->first[1] },
         .rows = rows,
         .columns = columns,
+        .apart = { part->apart[1], part->apart[0] },
         .alone = columns * rows == 1 && !t->nest,
         .inside = inside,
         .loose = loose,
         .vectors = t->nest ? NULL : &vectors,
     };
-    part->nest.rows_aligned = t->nest && !t->group->frame.rows[0];
+    part->nest.rows_aligned =
+        t->nest && !t->group->frame.rows[0] && part->apart[0] * part->apart[1] == 1;
     tessi_patch_compute(t->l, &part->nest, &patch);
+}
+
+/* From the first row (column) of a thread to the one after its last. */
+static LExprId beyond_last(Lower *l, const Part *part, int k)
+{
+    return tessi_l_int(l, (part->outputs.of[1 - k] - 1) * (int64_t)part->apart[1 - k] + 1);
+}
+
+/* The first row (column) of thread number `at` among those beside each other: where the points of threads stand apart,
+ * so many threads begin one after the other, and the next ones beyond their last. */
+static LExprId first_of_thread(Lower *l, const Part *part, int k, LExprId at)
+{
+    LExprId apart = tessi_l_int(l, part->apart[1 - k]);
+    LExprId outputs = tessi_l_int(l, part->outputs.of[1 - k]);
+    if (part->apart[1 - k] == 1)
+        return tessi_l_op(l, OP_MUL, at, outputs);
+    LExprId before = tessi_l_op(l, OP_FLOORDIV, at, apart);
+    before = tessi_l_op(l, OP_MUL, before, tessi_l_op(l, OP_MUL, apart, outputs));
+    return tessi_l_op(l, OP_ADD, before, tessi_l_op(l, OP_FLOORMOD, at, apart));
 }
 
 /* All points of a thread of the members are there. */
@@ -57,8 +79,7 @@ static LExprId is_whole(const Tiles *t, const Part *part, const Thread *thread)
     Lower *l = t->l;
     LExprId whole = tessi_lexpr_const(l->p, TYPE_BOOL, tessi_value_int(1));
     for (int k = 0; k < 2; k++) {
-        LExprId n = tessi_l_int(l, part->outputs.of[1 - k]);
-        LExprId end = tessi_l_op(l, OP_ADD, thread->first[k], n);
+        LExprId end = tessi_l_op(l, OP_ADD, thread->first[k], beyond_last(l, part, k));
         whole = tessi_l_op(l, OP_AND, whole, tessi_l_op(l, OP_LE, end, part->nest.to[t->y + k]));
     }
     return tessi_scope_let(l, "whole", whole);
@@ -73,11 +94,10 @@ static void points_one_by_one(const Tiles *t, const Part *part, const Thread *th
         coord[d] = t->outer[d];
     for (int k = 0; k < 2; k++) {
         const uint8_t d = (uint8_t)(t->y + k);
-        LExprId n = tessi_l_int(l, part->outputs.of[1 - k]);
-        LExprId end = tessi_l_op(l, OP_ADD, thread->first[k], n);
+        LExprId end = tessi_l_op(l, OP_ADD, thread->first[k], beyond_last(l, part, k));
         end = tessi_l_op(l, OP_MIN, end, part->nest.to[d]);
-        LVarId v =
-            tessi_scope_for(l, tessi_dim_name(t->n_dims, d), thread->first[k], end, 1, LFOR_ROLLED);
+        LVarId v = tessi_scope_for(l, tessi_dim_name(t->n_dims, d), thread->first[k], end,
+                                   part->apart[1 - k], LFOR_ROLLED);
         coord[d] = tessi_nest_coord(&part->nest, d, tessi_lexpr_var(l->p, v));
     }
     part->nest.body(l, &part->nest, coord, NULL);
@@ -98,8 +118,7 @@ static Thread open_line(const Tiles *t, const Part *part)
     LExprId number = tessi_kernel_threads(l, 0, "patch", n[0] * n[1]);
     for (int k = 0; k < 2; k++) {
         LExprId at = tessi_l_op(l, k ? OP_FLOORMOD : OP_FLOORDIV, number, tessi_l_int(l, across));
-        at = tessi_l_op(l, OP_MUL, at, tessi_l_int(l, part->outputs.of[1 - k]));
-        at = tessi_scope_let(l, names[k], at);
+        at = tessi_scope_let(l, names[k], first_of_thread(l, part, k, at));
         thread.column = at;
         thread.at[k] = tessi_l_op(l, OP_ADD, t->first[k], at);
         tessi_hint(l, thread.at[k], tessi_dim_name(t->n_dims, (uint8_t)(t->y + k)));
@@ -117,8 +136,7 @@ static Thread open_rows(const Tiles *t, const Part *part)
     for (int k = 0; k < 2; k++) {
         LExprId at = tessi_kernel_threads(l, (uint8_t)(1 - k), k ? "thread_x" : "thread_y",
                                           tessi_level_threads(&t->group->levels, 1 - k));
-        at = tessi_l_op(l, OP_MUL, at, tessi_l_int(l, part->outputs.of[1 - k]));
-        at = tessi_l_op(l, OP_ADD, t->first[k], at);
+        at = tessi_l_op(l, OP_ADD, t->first[k], first_of_thread(l, part, k, at));
         at = tessi_scope_let(l, tessi_dim_name(t->n_dims, (uint8_t)(t->y + k)), at);
         thread.at[k] = thread.first[k] = at;
     }
@@ -208,6 +226,12 @@ void tessi_points_anywhere(const Tiles *t, Part *part)
         held_points(t, part, &thread);
         tessi_scope_close_to(l, depth);
         return;
+    }
+    const LExprId inside = tessi_tiles_patch_inside(t, part, thread.first);
+    if (inside.v) {
+        tessi_scope_if(l, inside);
+        whole_patch(t, part, &thread, true, false);
+        tessi_scope_else(l);
     }
     if (part->job.to_scratch) {
         if (part->limit[0].v)

@@ -27,6 +27,8 @@ static Part part_of(const Tiles *t, uint32_t i)
     const bool members = i == group->passes.n;
     const PlanLevels *levels = members ? &group->levels : &group->passes.at[i].levels;
     Part part = { .outputs = tessi_level_outputs_all(levels) };
+    for (int k = 0; k < 2; k++)
+        part.apart[k] = tessi_level_apart(levels, k);
     if (t->nest) {
         part.nest = *t->nest;
         part.job = *(const Job *)t->nest->user;
@@ -236,6 +238,36 @@ static void add_guards(const Tiles *t, const Part *part, GuardList *guards)
     tessi_nest_guards(t->l, &part->nest, coord, guards);
 }
 
+/* Tiles of points that stand apart are long, so that many of them meet an edge, and few of their threads do. */
+LExprId tessi_tiles_patch_inside(const Tiles *t, const Part *part, const LExprId *first)
+{
+    Lower *l = t->l;
+    GuardList guards = { 0 };
+    LExprId from[MAX_DIMS], to[MAX_DIMS], at[MAX_DIMS];
+    Tiles one = *t;
+    Part own = *part;
+    Coord coord[MAX_DIMS];
+    if (t->nest || t->holds || !tessi_plan_is_spread(t->group))
+        return (LExprId){ 0 };
+    for (int k = 0; k < 2; k++) {
+        one.size[k] = own.extent.n[k] = (part->outputs.of[1 - k] - 1) * part->apart[1 - k] + 1;
+        own.extent.lo[k] = 0;
+    }
+    tile_coords(&one, &own, coord);
+    tessi_nest_guards(l, &own.nest, coord, &guards);
+    if (!guards.n)
+        return (LExprId){ 0 };
+    guards.n = 0;
+    add_guards(&one, &own, &guards);
+    for (uint8_t d = 0; d < t->n_dims; d++) {
+        from[d] = part->nest.from[d];
+        to[d] = part->nest.to[d];
+        at[d] = d < t->y ? t->outer[d].e : first[d - t->y];
+        tessi_guard_range(l, &guards, (int8_t)d, &from[d], &to[d]);
+    }
+    return tessi_kernel_within(l, t->n_dims, from, to, at);
+}
+
 /* Copies serve all that the part reads: its code is the same inside and at borders. */
 static bool answers_no_rules(const Tiles *t, const Part *part)
 {
@@ -283,7 +315,8 @@ void tessi_tiles_run(const Tiles *tiles, Part *part, Which which, LExprId inside
             open_plane(t, &part[i]);
         if (!t->nest)
             tessi_comment_stages(l, part[i].job.stage, part[i].job.n);
-        const bool differ = inside.v && !answers_no_rules(t, &part[i]);
+        const bool differ =
+            inside.v && !answers_no_rules(t, &part[i]) && !tessi_plan_is_spread(t->group);
         if (differ) {
             tessi_scope_if(l, inside);
             tessi_points_inside(t, &part[i]);

@@ -14,6 +14,7 @@ typedef struct Part {
     Nest nest;
     Job job;
     PlanOutputs outputs;
+    uint16_t apart[2]; /* columns, rows: of a thread, from one to the next */
     PlanExtent extent;
     /* rows and columns from here on are needed by nobody; none: all are computed */
     LExprId limit[2];
@@ -50,6 +51,9 @@ Part *tessi_tiles_parts(const Tiles *t);
 /* Brings their shared memory into being. */
 void tessi_tiles_declare(const Tiles *t);
 void tessi_tiles_forget(const Tiles *t);
+/* The points of a thread from `first` on lie inside with all they read; none: that is no question of rules, or is not
+ * asked for each thread. */
+LExprId tessi_tiles_patch_inside(const Tiles *t, const Part *part, const LExprId *first);
 /* All parts of a tile. Where `inside` holds without rules; none: it is not asked. */
 void tessi_tiles_run(const Tiles *t, Part *part, Which which, LExprId inside);
 /* ---- lower_planes.c: planes that threads hold ---- */

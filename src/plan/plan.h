@@ -156,6 +156,7 @@ bool tessi_level_by_name(const char *name, LevelHow *out);
 typedef struct PlanLevel {
     uint8_t dim, how; /* LevelHow */
     bool ahead;       /* of steps: the next one's pixels are read before this one computes */
+    uint16_t apart;   /* of what threads unroll: from point to point, others' in between; 0: 1 */
     uint32_t size; /* 0: all that there is to do, or as much as the levels inside of it compute */
     /* of a grid whose parts are `size` to `most`, so few that there are `blocks` of them */
     uint32_t most, blocks;

@@ -153,17 +153,15 @@ PlanTile tessi_plan_cost_of_tile(const PlanFacts *f, const Machine *m, const Pla
 /* ---- plan_gpu_cost.c */
 /* What a group costs as a kernel of a kind with `columns` x `rows` outputs a thread, by the point. */
 typedef struct KernelCost {
-    double instructions,
-        plain_instructions; /* issued for a point, all kinds; without rules (of a part: a thread's, without loads) */
+    double instructions, plain_instructions; /* of a point; without rules (of a part: a thread's) */
     double operations, once; /* arithmetic; the same if each stage were computed once a point */
     double dram_seconds, issue_seconds;
-    double cache_seconds,
-        rule_cache_seconds; /* loads that hit near caches; with reads beside the tile one by one */
-    double seconds;         /* of one point */
-    double nodes;           /* of the code */
-    double code;            /* instructions of a thread in a straight line */
-    double loads;           /* of a thread */
-    double again_bytes;     /* more, which blocks read that have other points */
+    double cache_seconds, rule_cache_seconds; /* hits of near caches; with reads one by one */
+    double seconds;                           /* of one point */
+    double nodes;                             /* of the code */
+    double code;                              /* instructions of a thread in a straight line */
+    double loads;                             /* of a thread */
+    double again_bytes;                       /* more, which blocks read that have other points */
     /* of tiles: instructions for a point, were threads without work to compute along */
     double in_rounds;
     /* of a tile: answering reads beyond the tile by their rules, where blocks are not split */
@@ -173,21 +171,23 @@ typedef struct KernelCost {
     bool windows; /* some are written out */
     /* elements of less than 4 bytes, which need registers of their own when they are used */
     bool narrow;
-    bool long_code;  /* does not stay in the cache of instructions */
-    int64_t halo[2]; /* how far rows and columns are read beyond the tile */
-    int64_t
-        steps[2]; /* from point to point in rows and columns of images: more than 1 of samples */
+    bool long_code;    /* does not stay in the cache of instructions */
+    int64_t halo[2];   /* how far rows and columns are read beyond the tile */
+    int64_t steps[2];  /* of images, from point to point in rows and columns: 1 but of samples */
     int64_t registers; /* of a thread */
     int64_t threads;   /* on a multiprocessor at once */
     bool feasible;
+    /* of one output: its reads of some stage stand so far from one to the next, along one dimension; else 1 */
+    PlanApart apart;
 } KernelCost;
 KernelCost tessi_plan_kernel_cost(const PlanFacts *f, const Analysis *an, const Machine *m,
                                   const Plan *p, const PlanGroup *group);
-/* What part `i` of a kernel of tiles costs a thread with so many outputs: a pass, or after them the members. The
- * bytes of images are those that `counted`, by StageId, does not say yet. */
+/* What part `i` of a kernel of tiles costs a thread with so many outputs, apart or (NULL) side by side: a pass, or
+ * after them the members. The bytes of images are those that `counted`, by StageId, does not say yet. */
 KernelCost tessi_plan_part_cost(const PlanFacts *f, const Analysis *an, const Machine *m,
                                 const Plan *p, const PlanGroup *group, const PlanRegions *regions,
-                                uint32_t i, const uint8_t *outputs, bool *counted);
+                                uint32_t i, const uint8_t *outputs, const PlanApart *apart,
+                                bool *counted);
 /* Adds a part that a block of so many threads computes in so many patches for a tile of so many points; then the
  * cost by the point of the whole. */
 void tessi_plan_add_part(const Machine *m, const KernelCost *part, double patches, double threads,

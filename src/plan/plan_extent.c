@@ -19,7 +19,7 @@ void tessi_plan_extent(const PlanGroup *group, const PlanRegions *regions, uint3
     }
     for (int k = 0; k < 2; k++) {
         const uint8_t d = (uint8_t)(group->n_dims - 2 + k);
-        const int64_t step = tessi_level_outputs(&pass->levels, 1 - k),
+        const int64_t step = tessi_level_reach(&pass->levels, 1 - k),
                       far = region->hi[d] - region->lo[d];
         /* its readers need far beyond the tile; the pass after it goes on beyond what is needed of it */
         const int64_t n = last ? tessi_level_tile(group, d) + far

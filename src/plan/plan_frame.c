@@ -123,6 +123,8 @@ const char *tessi_plan_fit_frame(const PlanFacts *f, const Plan *p, PlanGroup *g
 void tessi_plan_choose_frame(const PlanFacts *f, const Plan *p, PlanGroup *group)
 {
     bool chain;
+    if (tessi_plan_is_spread(group))
+        return; /* the blocks of a frame end where threads of those inside do */
     const char *fault = tessi_plan_fit_frame(f, p, group, &chain);
     if (fault || !chain)
         group->frame = (PlanFrame){ 0 };

@@ -21,8 +21,9 @@ typedef struct Counter {
     const Machine *m;
     const Plan *p;
     const PlanGroup *group;
-    Arena *scratch; /* while stages are counted */
-    int64_t columns, rows;
+    Arena *scratch;             /* while stages are counted */
+    int64_t columns, rows;      /* those that stand apart are rows of one column */
+    int64_t of[2], apart[2];    /* rows, columns of a thread, and from one to the next */
     const PlanRegions *regions; /* of tiles; NULL = none */
     int64_t shift; /* of the first column that a thread computes, from where vectors begin */
     Needs needs;
@@ -231,7 +232,9 @@ static void count_rules(Counter *c, uint32_t i)
 {
     const Need *need = &c->needs.at.at[i];
     const OffsetSet *s = &c->places[i];
-    const int64_t tile[2] = { c->rows * c->steps[i].of[0], c->columns * c->steps[i].of[1] };
+    int64_t tile[2];
+    for (int d = 0; d < 2; d++)
+        tile[d] = ((c->of[d] - 1) * c->apart[d] + 1) * c->steps[i].of[d];
     int64_t lo[2] = { 0, 0 }, hi[2] = { 0, 0 };
     VEC_FOREACH (const Offset, o, &s->at) {
         const int64_t at[2] = { o->dy, o->dx };
@@ -332,6 +335,8 @@ static void count_loads(Counter *c, uint32_t i, Sums *sum)
     const double n = c->places[i].at.n + c->places[i].loose;
     const double size = tessi_type_info(tessi_stage(c->f->g, id)->type)->bytes;
     double apart;
+    if (c->of[0] * c->of[1] == 1)
+        tessi_gpu_note_apart(&c->places[i], &c->cost.apart);
     c->cost.narrow = c->cost.narrow || size < 4;
     for (int k = 0; k < 2; k++)
         c->cost.steps[k] =
@@ -421,8 +426,9 @@ static void count_work(Counter *c, uint32_t i, Sums *sum)
     const StageId id = need->stage;
     const double n = c->places[i].at.n + c->places[i].loose;
     const bool packed = c->group->packed;
-    const PlanShape tile =
-        has_tiles(c, need) ? (PlanShape){ c->rows, c->columns } : (PlanShape){ 0 };
+    const PlanShape tile = has_tiles(c, need) ? (PlanShape){ c->apart[0] > 1 ? 1 : c->of[0],
+                                                             c->apart[1] > 1 ? 1 : c->of[1] }
+                                              : (PlanShape){ 0 };
     c->cost.instructions += n * tessi_gpu_op_instructions(c->f, c->an, c->m, id)
                             * tessi_plan_slots(c->f, c->m, id, packed, tile);
     sum->sorted = fmax(sum->sorted, tessi_plan_sorted_registers(c->f, c->m, id, packed, tile));
@@ -544,6 +550,18 @@ static bool takes_many(const Counter *c, StageId id)
     return kind == STAGE_REDUCE || kind == STAGE_HISTOGRAM;
 }
 
+/* The points of a thread. */
+static void set_shape(Counter *c, const uint8_t *outputs, const PlanApart *apart)
+{
+    for (int k = 0; k < 2; k++) {
+        c->of[1 - k] = outputs[k];
+        c->apart[1 - k] = apart ? apart->of[k] : 1;
+    }
+    c->columns = c->apart[1] > 1 ? 1 : outputs[0];
+    c->rows = c->of[0] * c->of[1] / c->columns;
+    c->cost.apart = (PlanApart){ { 1, 1 } };
+}
+
 /* What computing the stages together comes to, for columns x rows points of a thread; by the thread. */
 static void count_stages(Counter *c, const StageId *stage, uint32_t n)
 {
@@ -561,9 +579,10 @@ static void count_stages(Counter *c, const StageId *stage, uint32_t n)
             continue;
         c->steps[i] = (Steps){ { 1, 1 } };
         c->cost.windows = c->cost.windows || (c->f->has_window[need->stage.v] && straight_line(c));
-        for (int64_t y = 0; y < c->rows; y++)
-            for (int64_t x = 0; x < c->columns; x++)
-                tessi_plan_add_offset(a, &c->places[i], (Offset){ y, x });
+        for (int64_t y = 0; y < c->of[0]; y++)
+            for (int64_t x = 0; x < c->of[1]; x++)
+                tessi_plan_add_offset(a, &c->places[i],
+                                      (Offset){ y * c->apart[0], x * c->apart[1] });
     }
     count(c);
     for (uint32_t i = 0; i < n; i++)
@@ -631,8 +650,9 @@ KernelCost tessi_plan_kernel_cost(const PlanFacts *f, const Analysis *an, const 
         return tessi_plan_cost_of_rolling(f, an, m, p, group);
     if (tessi_plan_kernel(group) == KERNEL_SWEEP)
         return tessi_plan_cost_of_sweep(f, an, m, p, group);
-    c.columns = tessi_level_outputs(&group->levels, 0);
-    c.rows = tessi_level_outputs(&group->levels, 1);
+    const PlanOutputs outputs = tessi_level_outputs_all(&group->levels);
+    const PlanApart apart = tessi_level_apart_all(&group->levels);
+    set_shape(&c, outputs.of, &apart);
     count_stages(&c, group->members.at, group->members.n);
     KernelCost *cost = &c.cost;
     const double points = (double)(c.rows * c.columns)
@@ -686,12 +706,12 @@ static void limit_registers(Counter *c)
 
 KernelCost tessi_plan_part_cost(const PlanFacts *f, const Analysis *an, const Machine *m,
                                 const Plan *p, const PlanGroup *group, const PlanRegions *regions,
-                                uint32_t i, const uint8_t *outputs, bool *counted)
+                                uint32_t i, const uint8_t *outputs, const PlanApart *apart,
+                                bool *counted)
 {
     const bool pass = i < group->passes.n;
     Counter c = { .f = f, .an = an, .m = m, .p = p, .group = group, .regions = regions };
-    c.columns = outputs[0];
-    c.rows = outputs[1];
+    set_shape(&c, outputs, apart);
     c.counted = counted;
     if (!pass) {
         count_stages(&c, group->members.at, group->members.n);
@@ -760,6 +780,8 @@ void tessi_plan_finish_tile(const PlanFacts *f, const Machine *m, const PlanGrou
         cost->issue_seconds *= 1 + missing * m->missing_threads;
     const double points = tessi_level_points(&group->levels);
     tessi_gpu_wait_for_memory(m, cost, points);
+    if (cost->again_bytes > 0)
+        tessi_gpu_read_again(m, cost);
     cost->seconds =
         tessi_gpu_overlapped(m, cost->dram_seconds, cost->issue_seconds, cost->cache_seconds);
     cost->seconds = with_tail(m, cost, points); /* the frame is as thin beside tiles of any size */

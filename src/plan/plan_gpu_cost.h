@@ -25,6 +25,9 @@ bool tessi_gpu_sampled(const Graph *g, const PlanRead *r, Offset *o, int64_t ste
 bool tessi_gpu_across(const Graph *g, const Stage *reader, const PlanRead *r);
 /* Rows of what is read are columns of the reader, and the other way round. */
 bool tessi_gpu_crossed(const Graph *g, const PlanRead *r);
+/* Places that stand in a row or a column, as far from each to the next or some of these: *apart along it is at least
+ * that. */
+void tessi_gpu_note_apart(const OffsetSet *places, PlanApart *apart);
 /* Raises the time of memory where threads have too little on their way. */
 void tessi_gpu_wait_for_memory(const Machine *m, KernelCost *cost, double points);
 /* Raises the time of memory to that of the second cache. */

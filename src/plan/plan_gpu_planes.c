@@ -91,12 +91,12 @@ static KernelCost cost_of_held(const Held *c, PlanGroup *group)
         const PlanRegion *region =
             pass ? &c->regions->at[group->passes.at[i].stages.at[0].v] : NULL;
         const double span = pass ? (double)(region->ahead[z] - region->back[z]) : 0;
-        KernelCost part =
-            tessi_plan_part_cost(c->f, c->an, m, c->p, group, c->regions, i, outputs.of, NULL);
+        KernelCost part = tessi_plan_part_cost(c->f, c->an, m, c->p, group, c->regions, i,
+                                               outputs.of, NULL, NULL);
         /* where its points lie a thread finds out once, and not in each step */
         part.instructions += m->held_step - m->base_instructions - m->part_instructions;
         const KernelCost bytes =
-            tessi_plan_part_cost(c->f, c->an, m, c->p, group, c->regions, i, one, counted);
+            tessi_plan_part_cost(c->f, c->an, m, c->p, group, c->regions, i, one, NULL, counted);
         tessi_plan_add_part(m, &part, threads * (planes + span) / planes, threads, points * threads,
                             &cost);
         *(pass ? &read : &stored) += bytes.dram_seconds * (planes + span) / planes;

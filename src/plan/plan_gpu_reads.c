@@ -54,3 +54,28 @@ bool tessi_plan_is_crossed(const PlanFacts *f, const Plan *p, const PlanGroup *g
             crossed = crossed || tessi_gpu_crossed(f->g, r->read);
     return crossed;
 }
+
+static int64_t gcd(int64_t a, int64_t b)
+{
+    while (b) {
+        const int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a < 0 ? -a : a;
+}
+
+void tessi_gpu_note_apart(const OffsetSet *places, PlanApart *apart)
+{
+    enum { LEAST_READS = 4 };
+    int64_t by[2] = { 0, 0 };
+    if (places->at.n < LEAST_READS)
+        return;
+    VEC_FOREACH (const Offset, o, &places->at) {
+        by[0] = gcd(by[0], o->dx - places->at.at[0].dx);
+        by[1] = gcd(by[1], o->dy - places->at.at[0].dy);
+    }
+    for (int k = 0; k < 2; k++)
+        if (by[k] > apart->of[k] && by[k] <= PLAN_MAX_APART && !by[1 - k])
+            apart->of[k] = (uint16_t)by[k];
+}

@@ -16,6 +16,9 @@ typedef struct Search {
     const PlanRegions *regions;
     uint32_t n_parts;
     uint8_t columns[MOST_PARTS];
+    PlanApart apart[MOST_PARTS];                /* of the points of a thread */
+    bool spread;                                /* some stand apart */
+    double bytes[MOST_PARTS];                   /* of images, that a point reads */
     uint8_t most_rows;                          /* of a thread in passes */
     bool many;                                  /* some pass was best with more than FEWER_ROWS */
     KernelCost cost[MOST_PARTS][MOST_ROWS + 1]; /* by rows of a thread; not feasible: not to be */
@@ -55,6 +58,20 @@ static uint8_t columns_of(const PlanFacts *f, const StageList *stages)
     return (uint8_t)tessi_plan_vector_columns(f, stages);
 }
 
+static PlanLevels *levels_of(const Search *s, uint32_t i)
+{
+    return i < s->group->passes.n ? &s->group->passes.at[i].levels : &s->group->levels;
+}
+
+/* What a thread computes of part i. */
+static void set_rows(const Search *s, uint32_t i, uint8_t rows)
+{
+    PlanLevels *levels = levels_of(s, i);
+    tessi_level_set_outputs(levels, 1, rows);
+    for (int k = 0; k < 2; k++)
+        tessi_level_set_apart(levels, k, s->apart[i].of[k]);
+}
+
 /* Part i with each number of rows; false where it can be computed with none. */
 static bool count_part(Search *s, uint32_t i)
 {
@@ -68,8 +85,8 @@ static bool count_part(Search *s, uint32_t i)
             continue;
         const uint8_t outputs[2] = { s->columns[i], rows };
         KernelCost *cost = &s->cost[i][rows];
-        *cost =
-            tessi_plan_part_cost(s->f, s->an, s->m, s->p, s->group, s->regions, i, outputs, NULL);
+        *cost = tessi_plan_part_cost(s->f, s->an, s->m, s->p, s->group, s->regions, i, outputs,
+                                     &s->apart[i], NULL);
         cost->feasible =
             cost->registers <= s->m->registers_a_thread && outputs[0] * rows <= s->f->most_points;
         VEC_FOREACH (const StageId, id, &list)
@@ -84,10 +101,12 @@ static bool count_part(Search *s, uint32_t i)
 /* Of small elements fewer columns, where a thread has no registers for those of a vector. */
 static void count_parts(Search *s)
 {
-    enum { LEAST_COLUMNS = 4 };
+    enum { LEAST_COLUMNS = 4, APART_COLUMNS = 8 };
     for (uint32_t i = 0; i < s->n_parts; i++) {
         const StageList list = tessi_plan_part(s->group, i);
         s->columns[i] = columns_of(s->f, &list);
+        if (s->apart[i].of[0] > 1)
+            s->columns[i] = APART_COLUMNS;
         while (!count_part(s, i) && s->columns[i] > LEAST_COLUMNS)
             s->columns[i] /= 2;
     }
@@ -112,7 +131,7 @@ static uint8_t best_rows(Search *s, uint32_t i)
         const uint8_t rows = pass_rows[k];
         if (!s->cost[i][rows].feasible || rows > s->most_rows)
             continue;
-        tessi_level_set_outputs(&pass->levels, 1, rows);
+        set_rows(s, i, rows);
         tessi_plan_extent(s->group, s->regions, i, s->extent);
         KernelCost cost = { 0 };
         tessi_plan_add_part(s->m, &s->cost[i][rows],
@@ -171,6 +190,11 @@ static KernelCost cost_as_is(Search *s, double bytes_seconds)
         points / (tessi_level_outputs(&group->levels, 0) * tessi_level_outputs(&group->levels, 1)),
         tessi_level_threads(&group->levels, 0), points, &cost);
     cost.dram_seconds = bytes_seconds;
+    for (uint32_t i = 0; i < s->n_parts && s->spread; i++) {
+        const bool pass = i < group->passes.n;
+        const double computed = pass ? (double)(s->extent[i].n[0] * s->extent[i].n[1]) : points;
+        cost.again_bytes += s->bytes[i] * (computed / points - 1);
+    }
     tessi_plan_finish_tile(s->f, s->m, group, bytes, &cost);
     return cost;
 }
@@ -181,9 +205,9 @@ static bool choose_pass_rows(Search *s, uint8_t *rows)
 {
     for (uint32_t i = s->group->passes.n; i-- > 0;) {
         rows[i] = best_rows(s, i);
-        tessi_level_set_outputs(&s->group->passes.at[i].levels, 1, rows[i]);
         if (!rows[i])
             return false;
+        set_rows(s, i, rows[i]);
         tessi_plan_extent(s->group, s->regions, i, s->extent);
     }
     return true;
@@ -196,9 +220,9 @@ static double bytes_seconds(Search *s)
     const uint8_t one[2] = { 1, 1 };
     double seconds = 0;
     for (uint32_t i = 0; i < s->n_parts; i++)
-        seconds +=
-            tessi_plan_part_cost(s->f, s->an, s->m, s->p, s->group, s->regions, i, one, counted)
-                .dram_seconds;
+        seconds += tessi_plan_part_cost(s->f, s->an, s->m, s->p, s->group, s->regions, i, one, NULL,
+                                        counted)
+                       .dram_seconds;
     return seconds;
 }
 
@@ -218,10 +242,12 @@ KernelCost tessi_plan_tile_cost(const PlanFacts *f, const Analysis *an, const Ma
     for (uint32_t i = 0; i < s->n_parts; i++) {
         const PlanOutputs outputs = tessi_level_outputs_all(
             i < group->passes.n ? &group->passes.at[i].levels : &group->levels);
+        s->apart[i] = tessi_level_apart_all(i < group->passes.n ? &group->passes.at[i].levels
+                                                                : &group->levels);
         if (outputs.of[1] > MOST_ROWS)
             return none;
         s->cost[i][outputs.of[1]] =
-            tessi_plan_part_cost(f, an, m, p, group, &regions, i, outputs.of, NULL);
+            tessi_plan_part_cost(f, an, m, p, group, &regions, i, outputs.of, &s->apart[i], NULL);
     }
     return cost_as_is(s, bytes_seconds(s));
 }
@@ -267,9 +293,9 @@ static void try_rows(Search *s, double bytes_seconds, uint8_t rows, const uint8_
     PlanGroup *group = s->group;
     const uint32_t members = group->passes.n;
     const uint8_t x = (uint8_t)(group->n_dims - 1), y = (uint8_t)(x - 1);
-    tessi_level_set_outputs(&group->levels, 1, rows);
+    set_rows(s, members, rows);
     for (uint32_t i = 0; i < members; i++)
-        tessi_level_set_outputs(&group->passes.at[i].levels, 1, in_passes[i]);
+        set_rows(s, i, in_passes[i]);
     const KernelCost cost = cost_as_is(s, bytes_seconds);
     if (!cost.feasible)
         return;
@@ -311,12 +337,36 @@ static void try_tile(Search *s, double bytes_seconds, Choice *best)
     can[1] = s->many && choose_pass_rows(s, in_passes[1]); /* else it is the same again */
     for (uint8_t rows = 1; rows <= MOST_ROWS; rows++) {
         if (!s->cost[group->passes.n][rows].feasible
-            || tessi_level_tile(group, group->n_dims - 2) % rows)
+            || tessi_level_tile(group, group->n_dims - 2)
+                   % (rows * s->apart[group->passes.n].of[1]))
             continue;
         for (int k = 0; k < 2; k++)
             if (can[k])
                 try_rows(s, bytes_seconds, rows, in_passes[k], best);
     }
+}
+
+/* The tiles of which threads have points that stand apart: whole numbers of times what the threads between two points
+ * compute, and long along that dimension. */
+static Choice best_spread_tile(Search *s)
+{
+    static const uint16_t threads[] = { 256, 128, 320, 512 };
+    static const uint8_t times[] = { 1, 2, 3, 4, 6, 8 },
+                         across[][4] = { { 32, 64, 16, 128 }, { 1, 2, 4, 8 } };
+    enum { THREADS = 4, TIMES = 6, ACROSS = 4 };
+    PlanGroup *group = s->group;
+    Choice best = { .seconds = -1, .next = -1 };
+    const PlanApart apart = s->apart[group->passes.n];
+    const int along = apart.of[0] > 1 ? 0 : 1; /* x, y */
+    const double bytes = bytes_seconds(s);
+    for (int k = 0; k < THREADS * TIMES * ACROSS; k++) {
+        const int64_t least = (along ? 8 : s->columns[group->passes.n]) * apart.of[along];
+        tessi_level_set_tile(group, group->n_dims - 1 - along, least * times[k / ACROSS % TIMES]);
+        tessi_level_set_tile(group, group->n_dims - 2 + along, across[1 - along][k % ACROSS]);
+        tessi_level_set_threads(&group->levels, 0, threads[k / ACROSS / TIMES]);
+        try_tile(s, bytes, &best);
+    }
+    return best;
 }
 
 /* Tiles of round sizes, and those that are round with all that the passes reach beyond them. */
@@ -360,6 +410,60 @@ static void settle_planes(const PlanFacts *f, const PlanRegions *regions, PlanGr
     tessi_level_set_tile(group, z, f->few ? FEW_PLANES : PLANES);
 }
 
+/* Whether the reads of some part stand apart, whose threads then have points as far apart, which read the same: along
+ * rows as far as threads of a warp stand side by side. */
+static bool find_apart(Search *s)
+{
+    static const uint8_t one[2] = { 1, 1 };
+    for (uint32_t i = 0; i < s->n_parts; i++) {
+        const StageList list = tessi_plan_part(s->group, i);
+        const KernelCost cost =
+            tessi_plan_part_cost(s->f, s->an, s->m, s->p, s->group, s->regions, i, one, NULL, NULL);
+        PlanApart apart = cost.apart;
+        s->bytes[i] = cost.dram_seconds * s->m->memory_gbs * 1e9;
+        if (apart.of[0] > 1 && apart.of[1] > 1)
+            apart.of[0] = 1;
+        if (apart.of[0] > 1)
+            apart.of[0] = (uint16_t)((PLAN_WARP + apart.of[0] - 1) / apart.of[0] * apart.of[0]);
+        VEC_FOREACH (const StageId, id, &list)
+            if (!tessi_plan_can_tile(s->f, *id))
+                apart = (PlanApart){ { 1, 1 } };
+        s->apart[i] = apart;
+        s->spread = s->spread || apart.of[0] > 1 || apart.of[1] > 1;
+    }
+    return s->spread;
+}
+
+/* The best tile of the group with its points as they stand. */
+static Choice search(Search *s)
+{
+    const PlanApart *members = &s->apart[s->group->passes.n];
+    count_parts(s);
+    for (uint32_t i = 0; i < s->n_parts; i++) {
+        tessi_level_set_outputs(levels_of(s, i), 0, s->columns[i]);
+        set_rows(s, i, 1);
+    }
+    return members->of[0] > 1 || members->of[1] > 1 ? best_spread_tile(s) : best_tile(s);
+}
+
+/* With the points of threads side by side, and apart where reads are: the search that found the better tile. */
+static Search *search_both(Search *s, Choice *best)
+{
+    for (uint32_t i = 0; i < s->n_parts; i++)
+        s->apart[i] = (PlanApart){ { 1, 1 } };
+    *best = search(s);
+    Search *spread = ARENA_NEW(s->f->arena, Search);
+    *spread = *s;
+    if (!find_apart(spread))
+        return s;
+    const Choice other = search(spread);
+    if (other.seconds < 0
+        || (best->seconds >= 0 && other.seconds >= s->m->tile_gain * best->seconds))
+        return s;
+    *best = other;
+    return spread;
+}
+
 double tessi_plan_settle_tile(const PlanFacts *f, const Analysis *an, const Machine *m,
                               const Plan *p, PlanGroup *group, PlanRegions *regions, PlanTile *tile)
 {
@@ -386,20 +490,18 @@ double tessi_plan_settle_tile(const PlanFacts *f, const Analysis *an, const Mach
     Search *s = ARENA_NEW(f->arena, Search);
     *s = (Search){ .f = f, .an = an, .m = m, .p = p, .group = group, .regions = regions };
     s->n_parts = group->passes.n + 1;
-    count_parts(s);
-    for (uint32_t i = 0; i < group->passes.n; i++)
-        tessi_level_set_outputs(&group->passes.at[i].levels, 0, s->columns[i]);
-    tessi_level_set_outputs(&group->levels, 0, s->columns[group->passes.n]);
-    const Choice best = best_tile(s);
+    Choice best;
+    s = search_both(s, &best);
     if (best.seconds < 0)
         return -1;
     tessi_level_set_tile(group, y, best.tile[0]);
     tessi_level_set_tile(group, x, best.tile[1]);
     tessi_level_set_threads(&group->levels, 0, best.threads);
     group->resident = best.resident;
-    for (uint32_t i = 0; i < group->passes.n; i++)
-        tessi_level_set_outputs(&group->passes.at[i].levels, 1, best.rows[i]);
-    tessi_level_set_outputs(&group->levels, 1, best.rows[group->passes.n]);
+    for (uint32_t i = 0; i < s->n_parts; i++) {
+        tessi_level_set_outputs(levels_of(s, i), 0, s->columns[i]);
+        set_rows(s, i, best.rows[i]);
+    }
     tile->next = best.next;
     for (uint8_t d = 0; d < x; d++)
         tile->next_size[d] = tessi_level_tile(group, d);

@@ -22,6 +22,7 @@ typedef struct Arrangement {
     bool warps, walks;   /* lanes of warps; steps of a thread */
     uint32_t roll, band; /* steps through a tile: along y, of kernels along z */
     uint8_t unroll[2];
+    uint16_t apart[2]; /* from one of these to the next; 0: 1 */
 } Arrangement;
 
 const char *tessi_level_name(LevelHow how)
@@ -83,6 +84,8 @@ void tessi_level_print(const PlanLevel *level, Text *out)
         tessi_text_addf(out, " %u blocks", (unsigned)level->blocks);
     if (level->ahead)
         tessi_text_add(out, " ahead");
+    if (level->apart)
+        tessi_text_addf(out, " %u apart", (unsigned)level->apart);
 }
 
 const PlanLevel *tessi_level_find(const PlanLevels *levels, uint8_t dim, LevelHow how)
@@ -96,7 +99,7 @@ const PlanLevel *tessi_level_find(const PlanLevels *levels, uint8_t dim, LevelHo
 bool tessi_level_is(const PlanLevel *a, const PlanLevel *b)
 {
     return a->dim == b->dim && a->how == b->how && a->size == b->size && a->most == b->most
-           && a->blocks == b->blocks && a->ahead == b->ahead;
+           && a->blocks == b->blocks && a->ahead == b->ahead && a->apart == b->apart;
 }
 
 /* ---- The list, read -------------------------------------------------------------------------- */
@@ -162,8 +165,10 @@ static Arrangement arrangement_of(const PlanLevels *levels)
                 a.roll = at->size;
             break;
         case LEVEL_UNROLL:
-            if (at->dim <= Y)
-                a.unroll[at->dim] = (uint8_t)at->size;
+            if (at->dim > Y)
+                break;
+            a.unroll[at->dim] = (uint8_t)at->size;
+            a.apart[at->dim] = at->apart;
             break;
         case LEVEL_LANES:
             a.warps = a.is_kernel;
@@ -253,8 +258,11 @@ static void add_grid(const Arrangement *a, PlanLevels *out)
 
 static void add_unrolled(const Arrangement *a, int dim, PlanLevels *out)
 {
-    if (a->unroll[dim])
-        add(out, (uint8_t)dim, LEVEL_UNROLL, a->unroll[dim]);
+    if (!a->unroll[dim])
+        return;
+    add(out, (uint8_t)dim, LEVEL_UNROLL, a->unroll[dim]);
+    if (a->unroll[dim] > 1 && (a->is_kernel || !a->n_dims) && !a->walks && !a->warps)
+        out->at[out->n - 1].apart = a->apart[dim];
 }
 
 /* What is inside of a part of the grid. */
@@ -562,6 +570,42 @@ void tessi_level_set_outputs_all(PlanLevels *levels, PlanOutputs outputs)
 {
     tessi_level_set_outputs(levels, X, outputs.of[X]);
     tessi_level_set_outputs(levels, Y, outputs.of[Y]);
+}
+
+uint16_t tessi_level_apart(const PlanLevels *levels, int k)
+{
+    const PlanLevel *level = tessi_level_find(levels, (uint8_t)k, LEVEL_UNROLL);
+    return level && level->apart ? level->apart : 1;
+}
+
+PlanApart tessi_level_apart_all(const PlanLevels *levels)
+{
+    return (PlanApart){ { tessi_level_apart(levels, X), tessi_level_apart(levels, Y) } };
+}
+
+int64_t tessi_level_reach(const PlanLevels *levels, int k)
+{
+    return (int64_t)tessi_level_outputs(levels, k) * tessi_level_apart(levels, k);
+}
+
+static bool is_spread(const PlanLevels *levels)
+{
+    return tessi_level_apart(levels, X) > 1 || tessi_level_apart(levels, Y) > 1;
+}
+
+bool tessi_plan_is_spread(const PlanGroup *group)
+{
+    bool spread = is_spread(&group->levels);
+    VEC_FOREACH (const PlanPass, pass, &group->passes)
+        spread = spread || is_spread(&pass->levels);
+    return spread;
+}
+
+void tessi_level_set_apart(PlanLevels *levels, int k, uint16_t apart)
+{
+    Arrangement a = arrangement_of(levels);
+    a.apart[k] = apart > 1 ? apart : 0;
+    arrange(levels, a);
 }
 
 int tessi_level_points(const PlanLevels *levels)

@@ -5,6 +5,8 @@
 
 #include "plan/plan.h"
 
+enum { PLAN_MAX_APART = 256 }; /* from one point of a thread to the next */
+
 /* Along the last dimension, and along the one before. */
 typedef struct PlanOutputs {
     uint8_t of[2];
@@ -12,6 +14,10 @@ typedef struct PlanOutputs {
 typedef struct PlanThreads {
     uint16_t of[2];
 } PlanThreads;
+/* From one of the outputs to the next. */
+typedef struct PlanApart {
+    uint16_t of[2];
+} PlanApart;
 typedef struct PlanSizes {
     int64_t of[MAX_DIMS];
 } PlanSizes;
@@ -91,6 +97,14 @@ uint8_t tessi_level_outputs(const PlanLevels *levels, int k);
 void tessi_level_set_outputs(PlanLevels *levels, int k, uint8_t outputs);
 PlanOutputs tessi_level_outputs_all(const PlanLevels *levels);
 void tessi_level_set_outputs_all(PlanLevels *levels, PlanOutputs outputs);
+/* They stand so far apart, and the points in between are those of other threads; 1: side by side. */
+uint16_t tessi_level_apart(const PlanLevels *levels, int k);
+PlanApart tessi_level_apart_all(const PlanLevels *levels);
+/* Points from the first of a thread to the first of one that begins after its last: outputs times apart. */
+int64_t tessi_level_reach(const PlanLevels *levels, int k);
+/* Some points of the threads of a group, or of its passes, stand apart. */
+bool tessi_plan_is_spread(const PlanGroup *group);
+void tessi_level_set_apart(PlanLevels *levels, int k, uint16_t apart);
 /* All that a thread computes. */
 int tessi_level_points(const PlanLevels *levels);
 /* How far threads go down, of kernels of rolling sums, of warps and of medians; zeros: no such limits. */

@@ -104,6 +104,13 @@ static void draw_copies(const PlanFacts *f, const Plan *p, PlanGroup *group, Ran
     }
 }
 
+/* Some points of threads stand apart. */
+static void draw_apart(PlanLevels *levels, Random *r)
+{
+    const int k = (int)draw(r, 2);
+    tessi_level_set_apart(levels, k, (uint16_t)(draw(r, 3) ? 1 : 2 + draw(r, 4)));
+}
+
 static void draw_kernel(const PlanFacts *f, const Plan *p, PlanGroup *group, Random *r)
 {
     enum { MOST_POINTS = 1000 }; /* of windows written out */
@@ -138,6 +145,12 @@ static void draw_kernel(const PlanFacts *f, const Plan *p, PlanGroup *group, Ran
         group->split = SPLIT_EDGES;
     group->resident = (uint8_t)draw(r, 3);
     group->packed = draw(r, 3) > 0;
+    draw_apart(&group->levels, r);
+    for (int k = 0; k < 2; k++)
+        tessi_level_set_threads(&group->levels, k,
+                                (uint16_t)(tessi_level_threads(&group->levels, k)
+                                           * tessi_level_apart(&group->levels, k)));
+    group->packed = group->packed && tessi_level_apart(&group->levels, 0) == 1;
 }
 
 /* Joins two groups when that leaves an order of execution. */
@@ -187,6 +200,7 @@ static void draw_outputs(PlanLevels *levels, Random *r)
     static const uint8_t columns[] = { 1, 4, 2, 3 };
     tessi_level_set_outputs(levels, 0, columns[draw(r, 4)]);
     tessi_level_set_outputs(levels, 1, (uint8_t)(1 + draw(r, 3)));
+    draw_apart(levels, r);
 }
 
 static void draw_tile(const Plan *p, PlanGroup *group, Random *r)
@@ -213,7 +227,7 @@ static void draw_tile(const Plan *p, PlanGroup *group, Random *r)
     for (uint8_t k = 0; k < 2; k++) {
         const uint8_t d = (uint8_t)(group->n_dims - 1 - k);
         tessi_level_set_tile(group, d,
-                             tessi_level_tile(group, d) * tessi_level_outputs(&group->levels, k));
+                             tessi_level_tile(group, d) * tessi_level_reach(&group->levels, k));
     }
 }
 
@@ -227,9 +241,12 @@ static void draw_held(PlanGroup *group, Random *r)
         const uint8_t outputs = tessi_level_outputs(&group->levels, k);
         const uint16_t threads = (uint16_t)(1 + k + draw(r, 4));
         tessi_level_set_threads(&group->levels, k, threads);
+        tessi_level_set_apart(&group->levels, k, 1);
         tessi_level_set_tile(group, group->n_dims - 1 - k, (int64_t)threads * outputs);
-        VEC_FOREACH (PlanPass, pass, &group->passes)
+        VEC_FOREACH (PlanPass, pass, &group->passes) {
             tessi_level_set_outputs(&pass->levels, k, outputs);
+            tessi_level_set_apart(&pass->levels, k, 1);
+        }
     }
 }
 
@@ -340,7 +357,7 @@ static void frame_some(const PlanFacts *f, Plan *p, Random *r)
     static const uint8_t sizes[] = { 2, 8, 4, 16 };
     VEC_FOREACH (PlanGroup, group, &p->groups) {
         const Split split = group->split;
-        if (!p->gpu || group->frame.rows[0] || draw(r, 3) == 0)
+        if (!p->gpu || group->frame.rows[0] || tessi_plan_is_spread(group) || draw(r, 3) == 0)
             continue;
         group->split = SPLIT_EDGES;
         for (int side = 0; side < 2; side++) {

@@ -1,5 +1,5 @@
-/* The levels of a plan page, read: lines `DIMENSION [SIZE[..MOST]] HOW [BLOCKS blocks] [ahead]`, and names of whole
- * sets of them. */
+/* The levels of a plan page, read: lines `DIMENSION [SIZE[..MOST]] HOW [BLOCKS blocks] [ahead] [N apart]`, and names of
+ * whole sets of them. */
 #include <string.h>
 
 #include "plan/plan_reader.h"
@@ -41,6 +41,22 @@ static bool read_size(PlanReader *r, const char *word, PlanLevel *level)
     return true;
 }
 
+/* "10 apart", of which the number has been read. */
+static bool read_apart(PlanReader *r, const char *number, PlanLevel *level)
+{
+    int64_t apart;
+    if (!tessi_plan_number_in(number, number + strlen(number), PLAN_MAX_APART, &apart) || apart < 2)
+        return tessi_plan_bad(r, DIAG_BAD_PLAN_TEXT, "points stand 2 to %d apart, not '%s'",
+                              PLAN_MAX_APART, number);
+    level->apart = (uint16_t)apart;
+    const char *word = tessi_plan_needed_word(r, "'apart'");
+    if (!word)
+        return false;
+    if (!tessi_streq(word, "apart"))
+        return tessi_plan_bad(r, DIAG_BAD_PLAN_TEXT, "expected 'apart', not '%s'", word);
+    return tessi_plan_line_ends(r);
+}
+
 /* What may follow the kind of a level. */
 static bool read_rest(PlanReader *r, PlanLevel *level)
 {
@@ -58,10 +74,14 @@ static bool read_rest(PlanReader *r, PlanLevel *level)
     const char *word = tessi_plan_word(r);
     if (!word)
         return false;
+    if (*word >= '0' && *word <= '9')
+        return read_apart(r, word, level);
     level->ahead = tessi_streq(word, "ahead");
     if (*word && !level->ahead)
         return tessi_plan_bad(r, DIAG_BAD_PLAN_TEXT,
-                              "expected 'ahead' or the end of the line, not '%s'", word);
+                              "expected 'ahead', a distance as in '4 apart', or the end of the "
+                              "line, not '%s'",
+                              word);
     return tessi_plan_line_ends(r);
 }
 

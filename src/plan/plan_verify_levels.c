@@ -43,6 +43,8 @@ static const char *check_numbers(Arena *a, const PlanLevel *level)
         return tessi_sprintf(a, "there can be %d blocks", PLAN_MAX_MARCH_BLOCKS);
     if (level->ahead && level->how != LEVEL_STEP)
         return "only steps are read ahead";
+    if (level->apart && level->how != LEVEL_UNROLL)
+        return "what threads unroll stands apart, and nothing else";
     return NULL;
 }
 
@@ -83,6 +85,27 @@ static const char *check_levels(Arena *a, const PlanLevels *levels, uint8_t n_di
     return check_order(a, levels);
 }
 
+/* Points of threads that stand apart, with those of other threads in between: of kernels whose blocks have all of
+ * these. */
+static const char *check_apart(const PlanGroup *group, const PlanLevels *levels)
+{
+    const KernelKind kernel = tessi_plan_kernel(group);
+    for (int k = 0; k < 2; k++) {
+        const uint16_t apart = tessi_level_apart(levels, k);
+        if (apart == 1)
+            continue;
+        if (kernel != KERNEL_REGISTER && kernel != KERNEL_TILE)
+            return "points of threads stand apart in register tiles and in tiles alone";
+        if (kernel == KERNEL_REGISTER && tessi_level_threads(levels, k) % apart)
+            return "as many threads stand in between as points are apart, or a multiple of that";
+        if (k == 0 && group->packed)
+            return "integers that are packed in words stand side by side";
+        if (group->frame.rows[0] || tessi_plan_holds_planes(group))
+            return "with a frame, or planes that threads hold, their points stand side by side";
+    }
+    return NULL;
+}
+
 static const char *check_group(Arena *a, const Plan *p, const PlanGroup *group)
 {
     const PlanLevels *levels = &group->levels;
@@ -101,6 +124,9 @@ static const char *check_group(Arena *a, const Plan *p, const PlanGroup *group)
         return tessi_sprintf(a, "no more than %d vectors stand side by side", PLAN_MAX_COLUMNS);
     if (tessi_level_band(levels) > PLAN_MAX_BAND)
         return tessi_sprintf(a, "bands have 1 to %d rows", PLAN_MAX_BAND);
+    fault = check_apart(group, levels);
+    if (fault)
+        return fault;
     for (uint8_t i = 0; i < levels->n && p->gpu && (group->transform || group->median); i++)
         if (levels->at[i].how == LEVEL_LANES || levels->at[i].how == LEVEL_STEP)
             return tessi_sprintf(a, "transforms and medians have loops of their own, without `%s`",
@@ -121,6 +147,7 @@ static const char *check_pass(Arena *a, const Plan *p, const PlanGroup *group, c
                                        : level->how != LEVEL_STEP && level->how != LEVEL_SERIAL)
             fault = tessi_sprintf(a, "`%s` is for the levels of the group", text_of(a, level));
     }
+    fault = fault ? fault : check_apart(group, levels);
     if (!fault && tessi_level_roll(levels))
         return "steps through tiles are for the levels of the group";
     return fault || tessi_level_band(levels) <= PLAN_MAX_BAND

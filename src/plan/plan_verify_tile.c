@@ -232,9 +232,11 @@ static const char *check_kernel_tiles(TileCheck *c)
     const uint8_t x = (uint8_t)(group->n_dims - 1), y = (uint8_t)(x - 1);
     const bool warps = tessi_plan_kernel(group) == KERNEL_WARP;
     if (!warps
-        && (tessi_level_tile(group, x) % tessi_level_outputs(&group->levels, 0)
-            || tessi_level_tile(group, y) % tessi_level_outputs(&group->levels, 1)))
-        return tessi_sprintf(a, "group '%s': a tile is a multiple of the outputs of a thread",
+        && (tessi_level_tile(group, x) % tessi_level_reach(&group->levels, 0)
+            || tessi_level_tile(group, y) % tessi_level_reach(&group->levels, 1)))
+        return tessi_sprintf(a,
+                             "group '%s': a tile is a multiple of the outputs of a thread, and of "
+                             "those in between",
                              group->name);
     const char *fault = NULL;
     for (uint8_t d = 0; d < (warps ? tessi_plan_march_dim(group) : y) && !fault; d++)

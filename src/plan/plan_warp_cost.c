@@ -98,7 +98,7 @@ static Step step_of(const PlanFacts *f, const Analysis *an, const Machine *m, co
         const uint8_t outputs[2] = { tessi_level_outputs(&group->levels, 0),
                                      (uint8_t)(w->planes ? lines : rows) };
         const KernelCost part =
-            tessi_plan_part_cost(f, an, m, p, group, &regions, i, outputs, NULL);
+            tessi_plan_part_cost(f, an, m, p, group, &regions, i, outputs, NULL, NULL);
         step.instructions += part.plain_instructions;
         step.operations += part.operations;
         step.once += part.once / (w->planes ? lines * columns : rows * columns);

@@ -482,7 +482,19 @@ static void illegal_plans_are_refused(void **state)
           "the smallest part of a grid has more rows than the largest" },
         { "group o\ny 4..8 grid 3\n", "line 2: expected 'blocks'" },
         { "group o\ny grid later\n",
-          "line 2: expected 'ahead' or the end of the line, not 'later'" },
+          "line 2: expected 'ahead', a distance as in '4 apart', or the end of the line, not "
+          "'later'" },
+        { "group o\ny 8 unroll 1 apart\n", "line 2: points stand 2 to 256 apart, not '1'" },
+        { "group o\ny 8 unroll 10 away\n", "line 2: expected 'apart', not 'away'" },
+        { "target gpu\nstage square inline\nstage temp inline\ngroup o\ny grid 3 apart\nx grid\nx "
+          "32 thread\nstage out in memory\n",
+          "what threads unroll stands apart, and nothing else" },
+        { "target gpu\nstage square inline\nstage temp inline\ngroup o\ny grid\nx grid\ny 5 "
+          "thread\nx 32 thread\ny 2 unroll 2 apart\nstage out in memory\n",
+          "as many threads stand in between as points are apart, or a multiple of that" },
+        { "target gpu\nstage square inline\nstage temp inline\ngroup o\ny 4 grid\nx 32 grid\nx 32 "
+          "thread\ny 2 unroll 3 apart\nstage out in memory\n",
+          "a tile is a multiple of the outputs of a thread, and of those in between" },
         { "group o\ny 8 stop\n", "line 2: no level runs as 'stop'; did you mean 'step'?" },
         { "group o\ny\n", "line 2: expected the size of a level, or how it runs" },
         { "y grid\n", "line 1: a level belongs to a group" },
