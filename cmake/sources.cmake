@@ -79,7 +79,7 @@ set(TESSERA_SOURCES
     src/loop/lower_read.c src/loop/lower_reduce.c
     src/loop/lower_repeat.c src/loop/lower_rolling.c src/loop/lower_rows.c src/loop/lower_scan.c src/loop/lower_scope.c
     src/loop/lower_select.c src/loop/lower_size.c src/loop/lower_spectrum.c src/loop/lower_staged.c
-    src/loop/lower_state.c src/loop/lower_strip.c src/loop/lower_sums.c src/loop/lower_taps.c
+    src/loop/lower_state.c src/loop/lower_runs.c src/loop/lower_strip.c src/loop/lower_sums.c src/loop/lower_taps.c
     src/loop/lower_tile.c src/loop/lower_tiles.c src/loop/lower_transform.c src/loop/lower_vectors.c
     src/loop/lower_warp.c src/loop/lower_warp_edges.c src/loop/lower_warp_frame.c
     src/loop/lower_warp_give.c src/loop/lower_window.c

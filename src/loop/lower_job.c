@@ -300,6 +300,7 @@ static void job_tile(Lower *l, const Nest *nest, Coord (*coord)[MAX_DIMS], uint3
         for (uint8_t d = 0; d < nest->n_dims && job->to_scratch; d++)
             values[job->n + d] = tessi_place_index(l, first, d, values[job->n + d]);
     }
+    tessi_share_runs(l, place, n * points);
     const int64_t beside = l->inside_last ? columns : 0;
     const TileColumns own = { .x = coord[0][nest->n_dims - 1].e,
                               .y = nest->rows_aligned ? coord[0][nest->n_dims - 2].e

@@ -2,6 +2,7 @@
  *
  *   lower_vectors.c  as vectors
  *   lower_words.c    as words of 32 bits
+ *   lower_runs.c     minima and maxima of windows beside each other
  *   lower_pack.c     integers of 16 bits two in a word, in register tiles */
 #ifndef TESSERA_LOOP_LOWER_VECTORS_H
 #define TESSERA_LOOP_LOWER_VECTORS_H
@@ -52,6 +53,9 @@ bool tessi_column_of(const Lower *l, LExprId index, LExprId x, int64_t from, int
 bool tessi_same_row(const Lower *l, LExprId a, LExprId b);
 /* Brings a line of n elements into being. */
 LBufferId tessi_new_line(Lower *l, const char *name, ScalarType t, uint32_t n);
+/* ---- lower_runs.c ---- */
+/* Has minima and maxima of windows one step apart among these values computed from what they have in common. */
+void tessi_share_runs(Lower *l, LExprId *value, uint32_t n);
 /* ---- lower_pack.c, lower_words.c ---- */
 /* The values of a register tile, n of them at each point, `stride` cells from point to point of a row and rows one
  * after the other. Integers are computed two in a word. Where bytes[i] is not 0, elements of so many bytes are

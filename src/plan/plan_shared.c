@@ -9,6 +9,9 @@
 enum { SIDES = 5 /* of tiles: 1, 2, 4, 8, 16 */ };
 
 struct SharedOps {
+    bool looked;     /* whether it is a window, */
+    int64_t window;  /* a minimum or maximum of so many integers side by side; 0: it is not */
+    bool along_rows; /* of one row */
     double share[SIDES][SIDES]; /* by the logarithms of rows and columns; 0: not yet */
 };
 
@@ -162,13 +165,80 @@ static double shared(const PlanFacts *f, StageId id, PlanShape tile)
     return *share;
 }
 
+/* The loads of a tree of one operator; -1: there is something else in it. */
+static int64_t loads_of(const Graph *g, ExprId id, Op op)
+{
+    const Expr *e = tessi_expr(g, id);
+    if (e->kind == EXPR_LOAD)
+        return 1;
+    if (e->kind != EXPR_OP || e->op != op)
+        return -1;
+    const int64_t a = loads_of(g, e->arg[0], op), b = a < 0 ? -1 : loads_of(g, e->arg[1], op);
+    return b < 0 ? -1 : a + b;
+}
+
+/* Minima and maxima of integers that stand side by side, which windows beside each other share (lower_runs.c). */
+static void look_for_window(const PlanFacts *f, StageId id, SharedOps *s)
+{
+    const Stage *stage = tessi_stage(f->g, id);
+    const ExprId body = stage->pieces.at[0].body;
+    const Expr *e = tessi_expr(f->g, body);
+    const PlanReads *reads = &f->reads[id.v];
+    Offset first = { 0 }, last = { 0 };
+    s->looked = true;
+    if (!tessi_stage_is_plain(f->g, stage) || e->kind != EXPR_OP || !tessi_is_integer(e->type)
+        || (e->op != OP_MIN && e->op != OP_MAX) || loads_of(f->g, body, e->op) != (int64_t)reads->n)
+        return;
+    VEC_FOREACH (const PlanRead, r, reads) {
+        Offset o;
+        if (r->producer.v != reads->at[0].producer.v || !tessi_plan_read_offset(f->g, r, &o))
+            return;
+        const bool begins = r == reads->at;
+        first.dy = begins || o.dy < first.dy ? o.dy : first.dy;
+        first.dx = begins || o.dx < first.dx ? o.dx : first.dx;
+        last.dy = begins || o.dy > last.dy ? o.dy : last.dy;
+        last.dx = begins || o.dx > last.dx ? o.dx : last.dx;
+    }
+    const int64_t n = reads->n, rows = last.dy - first.dy + 1, columns = last.dx - first.dx + 1;
+    if (n < 4 || rows + columns != n + 1 || (rows > 1 && columns > 1))
+        return;
+    s->window = n;
+    s->along_rows = columns > 1;
+}
+
+/* The share of the operations of windows that are left, and whether they are not packed: those of a row take other
+ * values from column to column. What is smaller than a word is then taken out of one. */
+static double shared_window(const PlanFacts *f, StageId id, bool packed, PlanShape tile,
+                            bool *alone)
+{
+    if (!tile.rows)
+        return 1;
+    if (!f->shared[id.v])
+        f->shared[id.v] = ARENA_NEW(f->walk->arena, SharedOps);
+    SharedOps *s = f->shared[id.v];
+    if (!s->looked)
+        look_for_window(f, id, s);
+    const int64_t beside = s->along_rows ? tile.columns : tile.rows;
+    const double n = (double)s->window, windows = (double)(beside < s->window ? beside : s->window);
+    if (windows < 2)
+        return 1;
+    *alone = s->along_rows || !packed;
+    const bool small = tessi_type_info(tessi_stage(f->g, id)->type)->bytes < 4;
+    const double taken = *alone && small ? n + windows - 1 : 0;
+    return (n + 2 * windows - 4 + taken) / windows / (n - 1);
+}
+
 double tessi_plan_slots(const PlanFacts *f, const Machine *m, StageId id, bool packed,
                         PlanShape tile)
 {
     const double saved = packed && m->pair_choices ? f->small_choices[id.v] / 2 : 0;
     const double slots = 1 - (packed ? f->small[id.v] / 2 : 0) - saved;
+    bool alone = false;
+    const double window = shared_window(f, id, packed, tile, &alone);
+    if (alone)
+        return window;
     const double pipe = m->choice_slots * (f->choices[id.v] - saved);
-    return (slots > pipe ? slots : pipe) * shared(f, id, tile);
+    return (slots > pipe ? slots : pipe) * (window < 1 ? window : shared(f, id, tile));
 }
 
 /* Each column has its window in registers, and beside it rows in order, for the rows below. */
