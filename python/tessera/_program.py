@@ -2,6 +2,7 @@
 import collections
 import collections.abc
 import html
+import operator
 import os
 import pathlib
 import re
@@ -422,7 +423,12 @@ class Program:
             raise _errors.UnsupportedError("results of parts have no 'out': they are smaller than what is computed")
         from . import _parts
         arrays, numbers = self._bind(images, named)
-        offset, shape = tuple(int(o) for o in offset), tuple(int(s) for s in shape)
+        try:
+            offset, shape = tuple(map(operator.index, offset)), tuple(map(operator.index, shape))
+        except TypeError:
+            raise _errors.ArgumentError(
+                f"'offset' and 'shape' have a whole number for each dimension; they are {offset!r} and {shape!r}"
+            ) from None
         return _parts.of_part(self, arrays, numbers, offset, shape)
 
     def margins(self, **numbers):

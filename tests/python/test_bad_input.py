@@ -307,3 +307,28 @@ def test_calls_leak_nothing():
         print(resident() - before)
         """)
     assert done.returncode == 0 and int(done.stdout) < 2 << 20, done.stdout + done.stderr
+
+
+def test_sizes_that_are_no_numbers():
+    """NaN and infinity in the place of sizes, widths and places: one sentence, before anything is compiled."""
+    x, nan, inf = np.ones((5, 6), np.float32), float("nan"), float("inf")
+    calls = [
+        lambda n, v: n.gaussian_filter(x, v), lambda n, v: n.gaussian_filter(x, (1, v)),
+        lambda n, v: n.gaussian_filter1d(x, v), lambda n, v: n.gaussian_laplace(x, v),
+        lambda n, v: n.gaussian_gradient_magnitude(x, v), lambda n, v: n.uniform_filter(x, v),
+        lambda n, v: n.uniform_filter1d(x, v), lambda n, v: n.maximum_filter(x, v),
+        lambda n, v: n.minimum_filter1d(x, v), lambda n, v: n.median_filter(x, v),
+        lambda n, v: n.grey_erosion(x, structure=np.full((3, 3), v)), lambda n, v: n.shift(x, v, order=1),
+        lambda n, v: n.zoom(x, (1, v), order=1), lambda n, v: n.rotate(x, v, order=1),
+        lambda n, v: n.affine_transform(x, [[1, 0], [0, v]], order=1),
+        lambda n, v: n.affine_transform(x, np.eye(2), offset=v, order=1),
+    ]
+    for k, call in enumerate(calls):
+        for value in (nan, inf):
+            with pytest.raises(tessera.ArgumentError, match="must be finite"):
+                call(tessera.ndimage, value)
+                pytest.fail(f"call {k} with {value} gave something")
+    p = tessera.compile("parameter M, N;\nvector#2 float a[M, N];\nreturn a;\n", target="interp")
+    for offset in ((0, nan), (0.5, 0), 3):
+        with pytest.raises(tessera.ArgumentError, match="whole number"):
+            p(x, offset=offset, shape=(9, 9))

@@ -130,6 +130,22 @@ def test_axes_modes_outputs(rng):
     assert (part[..., ::2] == out).all() and not part[..., 1::2].any()
 
 
+def test_weights_that_are_not_finite(rng):
+    image = image_of(rng, "float32", (6, 9))
+    for value in (np.nan, np.inf, -np.inf):
+        same("correlate1d", image, [1, value, 2])
+        same("convolve", image, np.array([[1, 2, 3], [1, value, 1], [0, 0, 2]]))
+        same("gaussian_filter", image, 1, mode="constant", cval=value)
+
+
+def test_coordinates_that_are_not_finite(rng):
+    """Where a coordinate is NaN, maps of lenses say that there is nothing."""
+    image, places = image_of(rng, "float32", (6, 9)), rng.random((2, 4, 5)) * 6
+    places[0, 1, 2] = places[1, 3, 3] = np.nan
+    for order in (0, 1):
+        same("map_coordinates", image, places, order=order, cval=3.5)
+
+
 def test_compiled_is_what_is_interpreted(rng, monkeypatch):
     """What is little is interpreted; the bits do not show it."""
     x = rng.random((30, 41)).astype(np.float32)

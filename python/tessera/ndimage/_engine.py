@@ -2,6 +2,7 @@
 one program, with SciPy's rules of types: sums are of doubles, in the order in which SciPy adds, and each stage is
 stored as the type of the output. Programs are strict (`fp='strict'`), so that results are SciPy's to the last bit, but
 for means over sliding windows, which SciPy sums up along the way."""
+import math
 import operator
 
 import numpy as np
@@ -69,6 +70,14 @@ def sequence(value, n):
     values = list(value)
     if len(values) != n:
         raise RuntimeError(f"sequence argument must have length equal to input rank, {n}, not {len(values)}")
+    return values
+
+
+def finite(what, values):
+    """The values, which must be numbers: sizes, widths and places that are NaN mean nothing."""
+    for value in np.ravel(values).tolist():
+        if not math.isfinite(value):
+            raise _errors.ArgumentError(f"{what} must be finite, not {value}")
     return values
 
 
@@ -167,7 +176,9 @@ class Output:
 # ---- Programs
 # --------------------------------------------------------------------------------------------------
 def literal(value):
-    text = f"{abs(float(value))!r}d"
+    infinity = "(1e308d * 1e308d)"
+    size = abs(float(value))
+    text = f"{size!r}d" if math.isfinite(size) else infinity if size == size else f"({infinity} - {infinity})"
     return f"(-{text})" if np.signbit(value) else text
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from .. import _errors
 from .._translate import TYPES
 from ._engine import (
-    Output, Pipe, Remote, all_axes, along, as_image, at, bounds, chain, in_rows, literal, one_axis, plain, rule_of,
-    sequence, stored, warn,
+    Output, Pipe, Remote, all_axes, along, as_image, at, bounds, chain, finite, in_rows, literal, one_axis, plain,
+    rule_of, sequence, stored, warn,
 )
 
 _TINY = np.finfo(float).eps  # below it SciPy takes a weight for none
@@ -102,6 +102,7 @@ def _window(shape, origins):
 
 
 def _mask(values, whole=False):
+    finite("the elements of weights and structures", values)
     write = (lambda v: str(int(v))) if whole else (lambda v: literal(v)[:-1] if v >= 0 else f"(-{literal(-v)[:-1]})")
     return f"mask w[{', '.join(map(str, values.shape))}] = {{ {', '.join(write(v) for v in values.ravel())} }};"
 
@@ -369,7 +370,7 @@ def _gaussian_weights(sigma, order, radius):
 
 
 def _gaussian_of(sigma, order, truncate, radius):
-    sigma = float(sigma)
+    sigma = float(finite("sigma", sigma))
     reach = int(truncate * sigma + 0.5) if radius is None else radius
     if not isinstance(reach, (int, np.integer)) or reach < 0:
         raise ValueError("Radius must be a nonnegative integer.")
@@ -395,7 +396,9 @@ def _gaussian(image, sigma, order, mode, truncate, radius, axes, *, output, cval
     axes = all_axes(axes, image.ndim)
     n = len(axes)
     place, stages = Output(output, image), []
-    for axis, s, o, m, r in zip(axes, sequence(sigma, n), sequence(order, n), sequence(mode, n), sequence(radius, n)):
+    for axis, s, o, m, r in zip(
+        axes, finite("sigma", sequence(sigma, n)), sequence(order, n), sequence(mode, n), sequence(radius, n)
+    ):
         if s > 1e-15:
             weights = _gaussian_of(s, o, truncate, r)
             rule_of(m)
@@ -493,7 +496,7 @@ def _laplace(image, mode, axes, *, output, cval):
 def _gaussian_derivatives(image, sigma, order, mode, axes, options, output, cval, magnitude):
     axes = all_axes(axes, image.ndim)
     sigmas = [0.0] * image.ndim
-    for axis, s in zip(axes, sequence(sigma, len(axes))):
+    for axis, s in zip(axes, finite("sigma", sequence(sigma, len(axes)))):
         sigmas[axis] = s
     truncate, radius = options.pop("truncate", 4.0), sequence(options.pop("radius", None), image.ndim)
     if options:
@@ -581,7 +584,7 @@ def generic_gradient_magnitude(
 def _uniform(image, size, mode, origin, axes, *, output, cval):
     n = len(axes)
     place, stages = Output(output, image), []
-    for axis, s, o, m in zip(axes, sequence(size, n), sequence(origin, n), sequence(mode, n)):
+    for axis, s, o, m in zip(axes, finite("size", sequence(size, n)), sequence(origin, n), sequence(mode, n)):
         rule_of(m)
         if s > 1:
             _check_origin(int(s), o)
@@ -591,7 +594,7 @@ def _uniform(image, size, mode, origin, axes, *, output, cval):
 
 def uniform_filter1d(input, size, axis=-1, output=None, mode="reflect", cval=0.0, origin=0):
     """Means along an axis, as `scipy.ndimage.uniform_filter1d`."""
-    if size < 1:
+    if finite("size", size) < 1:
         raise RuntimeError("incorrect filter size")
     _check_origin(size, origin)
     image = as_image(input)
@@ -609,7 +612,7 @@ def uniform_filter(input, size=3, output=None, mode="reflect", cval=0.0, origin=
 def _extreme_filter1d(input, size, axis, output, mode, cval, origin, which):
     image = _real(as_image(input))
     axis = one_axis(axis, image.ndim)
-    if size < 1:
+    if finite("size", size) < 1:
         raise RuntimeError("incorrect filter size")
     _check_origin(size, origin)
     rule_of(mode)
@@ -668,7 +671,7 @@ def extreme_filter(input, size, footprint, structure, output, mode, cval, origin
 
 def _extreme_box(image, size, place, mode, cval, origin, axes, which):
     n, stages = len(axes), []
-    for axis, s, o, m in zip(axes, sequence(size, n), sequence(origin, n), sequence(mode, n)):
+    for axis, s, o, m in zip(axes, finite("size", sequence(size, n)), sequence(origin, n), sequence(mode, n)):
         rule_of(m)
         if s > 1:
             _check_origin(int(s), o)
@@ -696,7 +699,7 @@ def _rank_filter(input, rank_of, size, footprint, output, mode, cval, origin, ax
     if footprint is None:
         if size is None:
             raise RuntimeError("no footprint or filter size provided")
-        footprint = np.ones([int(s) for s in sequence(size, len(axes))], dtype=bool)
+        footprint = np.ones([int(s) for s in finite("size", sequence(size, len(axes)))], dtype=bool)
     modes = [mode] * image.ndim
     if not isinstance(mode, str) and isinstance(mode, Iterable):
         modes = [None] * image.ndim

@@ -13,8 +13,8 @@ import numpy as np
 from .. import _core, _errors
 from .._translate import TYPES
 from ._engine import (
-    Output, Pipe, Remote, along, as_array, as_image, chain, execute, literal, plain, rule_of, sequence,
-    warn,
+    Output, Pipe, Remote, along, as_array, as_image, chain, execute, finite, literal, plain, rule_of,
+    sequence, warn,
 )
 
 # How coordinates outside are brought inside: below 0, and above n - 1, of x in an image of n points; l is n - 1, and
@@ -253,9 +253,9 @@ def _text(source, n_out, coordinates, orders, mode, pads, made, declarations, ar
         more, found = _places(d, order, fold)
         lines, places = lines + more, [*places, found]
     lines.append(f"v = {_flat(orders, places) if max(orders) < 2 else _weighed([], 0, orders, places)};")
-    if mode == "constant":
-        outside = " || ".join(f"x{d} < 0.0d || x{d} > l{d}" for d in range(ndim))
-        lines.append(f"r = {outside} ? cval : v;")
+    if mode == "constant":  # also where a coordinate is NaN
+        inside = " && ".join(f"x{d} >= 0.0d && x{d} <= l{d}" for d in range(ndim))
+        lines.append(f"r = {inside} ? v : cval;")
     else:
         lines.append("r = v;")
     limits = np.iinfo(made) if made[0] in "iu" else None
@@ -404,7 +404,8 @@ def affine_transform(
         raise RuntimeError("affine matrix has wrong number of rows")
     if matrix.ndim == 2 and matrix.shape[1] != len(output_shape):
         raise RuntimeError("affine matrix has wrong number of columns")
-    offset = np.asarray(sequence(offset, n), dtype=np.float64)
+    offset = finite("the offset", np.asarray(sequence(offset, n), dtype=np.float64))
+    finite("the matrix", matrix)
     if offset.ndim != 1 or offset.shape[0] < 1:
         raise RuntimeError("no proper offset provided")
     if matrix.ndim == 2:
@@ -424,7 +425,8 @@ def shift(input, shift, output=None, order=3, mode="constant", cval=0.0, prefilt
     image = as_image(input)
     if image.ndim < 1:
         raise RuntimeError("input and output rank must be > 0")
-    rows = [f"cast<double>(index({d})) + {literal(-float(s))}" for d, s in enumerate(sequence(shift, image.ndim))]
+    steps = finite("the shift", sequence(shift, image.ndim))
+    rows = [f"cast<double>(index({d})) + {literal(-float(s))}" for d, s in enumerate(steps)]
     return _affine(image, rows, image.shape, [order] * image.ndim, mode, prefilter, output=output, cval=cval)
 
 
@@ -434,7 +436,7 @@ def zoom(input, zoom, output=None, order=3, mode="constant", cval=0.0, prefilter
     image = as_image(input)
     if image.ndim < 1:
         raise RuntimeError("input and output rank must be > 0")
-    factors = sequence(zoom, image.ndim)
+    factors = finite("zoom", sequence(zoom, image.ndim))
     shape = tuple(int(round(n * z)) for n, z in zip(image.shape, factors))
     if prefilter and all(z == 1 for z in factors):
         place = Output(output, image, shape)
@@ -475,7 +477,7 @@ def rotate(input, angle, axes=(1, 0), reshape=True, output=None, order=3, mode="
     axes = sorted(int(a) + (n if a < 0 else 0) for a in axes)
     if axes[0] < 0 or axes[1] >= n:
         raise ValueError("invalid rotation plane specified")
-    c, s = _of_degrees(angle)
+    c, s = _of_degrees(finite("the angle", angle))
     turn = np.array([[c, s], [-s, c]])
     plane = np.array([image.shape[a] for a in axes])
     made = plane
