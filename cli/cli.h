@@ -167,6 +167,8 @@ bool cli_find_nodata(const CommandLine *line, const tess_program *p, Nodata *fou
 /* False after saying that no pixel of the input, or no coefficient of the mask, read from `path` counts. */
 bool cli_check_valid(const CommandLine *line, const Inputs *in, size_t input, const tess_info *info,
                      const char *path);
+/* All points of a result hold its no-data value. */
+bool cli_nothing_valid(const tess_info *result, const DLTensor *t);
 void cli_add_result_nodata(const CommandLine *line, const tess_info *result,
                            tess_image_store *store);
 

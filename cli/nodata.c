@@ -255,6 +255,11 @@ bool cli_check_valid(const CommandLine *line, const Inputs *in, size_t input, co
            || !none_is_valid(t, value, path);
 }
 
+bool cli_nothing_valid(const tess_info *result, const DLTensor *t)
+{
+    return result->has_nodata && !has_other(t, result->nodata);
+}
+
 void cli_add_result_nodata(const CommandLine *line, const tess_info *result,
                            tess_image_store *store)
 {

@@ -93,6 +93,8 @@ static bool write_image(const CommandLine *line, const Job *job, size_t number, 
         return false;
     }
     cli_say_stored(line, path, sentence, &store);
+    if (!line->quiet && cli_nothing_valid(result, t))
+        cli_warn("%s: no point is valid: all hold the no-data value %g", path, result->nodata);
     return true;
 }
 

@@ -109,6 +109,11 @@ def test_refused(folder):
         status, _, err = run("run", *words, "--target=interp")
         check(f"refused: {words[-1]}", status == 1 and part in err and err.count("\n") <= 3, (status, err))
         check("nothing written", not out.exists())
+    few = write(folder, "few.tess", MEAN + "few = dem:valid(dem > 5);\nreturn mean3(few:mirror), valid(few);\n")
+    for value, count in ((7, 0), (3, 1)):
+        status, _, err = run("run", few, f"constant:{value}:2x3", "-o", folder / "f.npy", "-o", folder / "v.npy",
+                             "--target=interp")
+        check("no point of a result is valid", status == 0 and err.count("no point is valid") == count, err)
     status, _, err = run("run", byte, folder / "b.npy", "-o", out, "--nodata=much")
     check("no number", status == 2 and "a number, nan, or NAME=NUMBER" in err, err)
 
