@@ -11,8 +11,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("TESSERA_BUILD", ROOT / "build"))
 SKIPPED = 77
 PACKAGES = [
-    "numpy", "scipy", "scikit-image", "dask[array]", "distributed", "xarray", "zarr",
-    "pytest", "hypothesis", "scikit-build-core>=0.10",
+    "numpy", "scipy", "scikit-image", "opencv-python-headless", "simpleitk", "dask[array]", "distributed", "xarray",
+    "zarr", "pytest", "hypothesis", "scikit-build-core>=0.10",
 ]
 folder = BUILD / "python"
 venv = folder / "venv"
