@@ -265,6 +265,44 @@ TESS_FN tess_32_i8 tess_table_32(const void *p, int n, tess_32_i8 x)
     }
 #endif
 
+/* Elements `step` apart, a constant: those of a pixel, of each second one. Where bytes can be shuffled at will, out of
+ * the one or two vectors that have them all. */
+#if TESS_GCC_X86 == 64 && defined(__AVX512VBMI__)
+TESS_FN tess_64_i8 tess_bytes_apart(const void *p, int n, int step, int element, int lanes)
+{
+    tess_64_i8 at = { 0 };
+    TESS_LANES_APART
+    for (int i = 0; i < 64; i++)
+        at[i] = (char)(i < lanes * element ? i / element * step + i % element : 0);
+    const tess_64_i8 a = tess_table_part(p, n, 0);
+    if (n <= 64)
+        return __builtin_ia32_permvarqi512_mask(a, at, at, UINT64_MAX);
+    return __builtin_ia32_vpermt2varqi512_mask(at, a, tess_table_part(p, n, 64), UINT64_MAX);
+}
+#define TESS_SHUFFLED(r, p, step, lanes, size)                                   \
+    const int n = ((lanes - 1) * step + 1) * size;                               \
+    if (n <= 128) {                                                              \
+        const tess_64_i8 all = tess_bytes_apart(p, n, step * size, size, lanes); \
+        __builtin_memcpy(&r, &all, sizeof r);                                    \
+        return r;                                                                \
+    }
+#else
+#define TESS_SHUFFLED(r, p, step, lanes, size)
+#endif
+#define TESS_PLACE_STEP(i) (i) * step
+#define TESS_VECTOR_APART(V, T, s)                                      \
+    TESS_FN T tess_nth_##s##V(const T *p, int k)                        \
+    {                                                                   \
+        return p[k];                                                    \
+    }                                                                   \
+    TESS_FN tess_##s##V tess_apart_##s##V(const T *p, int step)         \
+    {                                                                   \
+        tess_##s##V r;                                                  \
+        TESS_SHUFFLED(r, p, step, TESS_LANES_##V, (int)sizeof(T))       \
+        r = (tess_##s##V){ TESS_ALL_LANES_##V(tess_nth_##s##V, STEP) }; \
+        return r;                                                       \
+    }
+
 /* ---- Indices ------------------------------------------------------------------------------------- */
 /* Index arithmetic: the remainder, from 0 to b - 1. A quotient of reals, F, is off by few, and what it leaves is so
  * small that the second one is off by one at most. */

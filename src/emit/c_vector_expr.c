@@ -205,6 +205,15 @@ static void load(CWriter *w, const LExpr *e)
         tessi_text_add(&w->line, truth ? ")" : "");
         return;
     }
+    if (e->ref >> LLOAD_BITS) {
+        tessi_c_use_apart(w, element);
+        call(w, "apart", element);
+        place(w, e);
+        tessi_text_addf(&w->line, ", %u * ", e->ref >> LLOAD_BITS);
+        tessi_c_step(w, e->buffer, e->n_args - 1);
+        tessi_text_add(&w->line, truth ? "))" : ")");
+        return;
+    }
     if (e->ref == LLOAD_FOURS) {
         tessi_c_use_fours(w);
         tessi_text_add(&w->line, "tess_fours_v(");

@@ -150,6 +150,8 @@ static bool load(Run *r, const LExpr *e, Value *out)
         index[b->n_dims] = r->lane;
     } else if (e->ref == LLOAD_EACH) {
         /* the indices are those of the lane */
+    } else if ((e->ref & 0xff) == LLOAD_APART) {
+        index[e->n_args - 1] += r->lane * (e->ref >> LLOAD_BITS);
     } else if (e->lanes && e->ref != LLOAD_EVENS && e->ref != LLOAD_ODDS) {
         index[e->n_args - 1] += r->lane;
     } else if (e->lanes) { /* both are fetched */

@@ -51,13 +51,11 @@ typedef enum LExprKind {
 } LExprKind;
 /* CAST: to float16 (a value of type F32); of 16 bits in lanes, what a cast to 8 bits and back gives. */
 enum { LCAST_ROUNDS_TO_F16 = 1, LCAST_LOW_BYTE = 2 };
-enum {                  /* LOAD of a vector, from the index on: */
-       LLOAD_EVENS = 1, /* each other byte as 16 bits, the first */
-       LLOAD_ODDS = 2,  /* the second */
-       LLOAD_ROW = 3,   /* a row, for a variable of its kind */
-       LLOAD_EACH = 4,  /* of each lane an element of its own: indices are vectors of integers */
-       LLOAD_FOURS = 5  /* four bytes as a word, the first in the low bits; also of a scalar */
-};
+/* LOAD of a vector from the index on: each other byte as 16 bits; a row, for a variable of its kind; of each lane an
+ * element of its own, some indices are vectors of integers; four bytes as a word, the first in the low bits (also of
+ * a scalar); of each lane the element so many, ref >> LLOAD_BITS, behind that of the lane before. */
+enum { LLOAD_EVENS = 1, LLOAD_ODDS, LLOAD_ROW, LLOAD_EACH, LLOAD_FOURS, LLOAD_APART };
+enum { LLOAD_BITS = 8 };
 typedef struct LExpr {
     LExprKind kind;
     /* of the value; for OP also of the arguments, except comparisons and SELECT's condition */

@@ -120,6 +120,16 @@ bool tessi_loop_is_dense(const LoopProgram *p, LBufferId id)
     return b->flat || (im->uniform && im->pixel_bytes == tessi_type_info(b->type)->bytes);
 }
 
+bool tessi_loop_can_be_apart(const LoopProgram *p, LBufferId id, uint8_t lanes)
+{
+    const LBuffer *b = &p->buffers.at[id.v];
+    if (b->n_dims == 0 || b->lanes || lanes < 4 || b->type == TYPE_F16 || b->type == TYPE_BOOL)
+        return false;
+    if (b->kind != LBUF_INPUT && b->kind != LBUF_OUTPUT)
+        return true;
+    return (b->kind == LBUF_INPUT ? &p->inputs.at[b->image] : &p->outputs.at[b->image])->uniform;
+}
+
 bool tessi_loop_can_be_both(const LoopProgram *p, LBufferId id, uint8_t lanes)
 {
     const ScalarType t = p->buffers.at[id.v].type;

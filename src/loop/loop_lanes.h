@@ -7,6 +7,7 @@
 #include "loop/loop.h"
 
 enum { LOOP_LEAST_VECTOR = 16, LOOP_MOST_VECTOR = 64 }; /* bytes */
+enum { LOOP_MOST_APART = 64 }; /* elements, from lane to lane (LLOAD_APART) */
 LExprId tessi_lexpr_lanes(LoopProgram *p, uint8_t lanes);
 LExprId tessi_lexpr_vectors(LoopProgram *p, uint8_t lanes, int64_t values);
 LExprId tessi_lexpr_splat(LoopProgram *p, uint8_t lanes, LExprId a);
@@ -22,6 +23,8 @@ LExprId tessi_lexpr_low_byte(LoopProgram *p, LExprId a);
 bool tessi_loop_is_dense(const LoopProgram *p, LBufferId b);
 /* Elements that LEXPR_BOTH loads two of: side by side, as values, and two in no more than 8 bytes. */
 bool tessi_loop_can_be_both(const LoopProgram *p, LBufferId b, uint8_t lanes);
+/* Elements that LLOAD_APART loads: values in pixels that have one type. */
+bool tessi_loop_can_be_apart(const LoopProgram *p, LBufferId b, uint8_t lanes);
 /* The lanes of a vector when vectors have the most bytes that they may. */
 int64_t tessi_loop_lane_count(const LoopProgram *p, uint8_t lanes);
 /* The constant elements along a dimension of a LOCAL buffer, or scalars that vectors have lanes for; 0: not

@@ -13,6 +13,7 @@ typedef enum Form {
     FORM_AT,
     FORM_PAIRS,
     FORM_BOTH,
+    FORM_APART,
     FORM_LOW
 } Form;
 typedef struct Call {
@@ -35,7 +36,8 @@ static const Call calls[] = { { "lanes_", FORM_LANES, 0, 0 },
                               { "at", FORM_AT, 2, 0 },
                               { "pairs", FORM_PAIRS, 2, 0 },
                               { "low", FORM_LOW, 1, 0 },
-                              { "both", FORM_BOTH, 2, 0 } };
+                              { "both", FORM_BOTH, 2, 0 },
+                              { "apart_", FORM_APART, 2, LLOAD_APART } };
 
 typedef struct Found {
     const Call *call;
@@ -104,6 +106,15 @@ static LExprId made(LoopReader *r, const Found *found, const LExprId *arg)
         break;
     }
     case FORM_PAIRS: return tessi_lexpr_pairs(r->p, arg[0], arg[1]);
+    case FORM_APART: {
+        const LExpr *n = tessi_lexpr(r->p, arg[1]);
+        if (first.kind == LEXPR_LOAD && !first.lanes && n->kind == LEXPR_CONST
+            && n->type == TYPE_INDEX && n->value.i >= 1 && n->value.i <= LOOP_MOST_APART)
+            return tessi_lexpr_load_lanes(r->p, found->lanes,
+                                          LLOAD_APART | (uint32_t)n->value.i << LLOAD_BITS,
+                                          first.buffer, first.arg);
+        break;
+    }
     case FORM_BOTH: return tessi_lexpr_both(r->p, arg[0], arg[1]);
     case FORM_LOW: return tessi_lexpr_low_byte(r->p, arg[0]);
     }

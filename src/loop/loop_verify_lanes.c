@@ -46,6 +46,11 @@ static const char *load_fault(const LoopProgram *p, const LExpr *e)
         return e->ref && e->ref != LLOAD_FOURS ? "a load of a scalar is of one element" : NULL;
     if (e->ref == LLOAD_EACH)
         return each_fault(p, e);
+    if ((e->ref & 0xff) == LLOAD_APART)
+        return e->ref >> LLOAD_BITS >= 1 && e->ref >> LLOAD_BITS <= LOOP_MOST_APART
+                       && tessi_loop_can_be_apart(p, e->buffer, e->lanes)
+                   ? NULL
+                   : "elements apart are of pixels of one type, in lanes of 32 bits or 64";
     if (!tessi_loop_is_dense(p, e->buffer))
         return "elements that do not lie side by side are loaded as a vector";
     if ((e->ref == LLOAD_EVENS || e->ref == LLOAD_ODDS) && (!is_byte(b->type) || e->lanes != 2))

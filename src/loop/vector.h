@@ -34,15 +34,18 @@ struct Vectors {
 
     /* The loop in hand. */
     const LStmt *loop;
-    uint8_t lane_bytes;       /* of the widest value */
-    bool repeatable;          /* a point may be computed twice */
-    bool near;                /* indices of lanes have 32 bits */
-    bool far;                 /* which do not do */
-    bool gathers, strides;    /* elements are loaded from anywhere; at distances that are known */
+    uint8_t lane_bytes; /* of the widest value */
+    bool repeatable;    /* a point may be computed twice */
+    bool near;          /* indices of lanes have 32 bits */
+    bool far;           /* which do not do */
+    /* Elements are loaded from anywhere; at distances that are known; at some that compilers have no shuffles for.
+     * Reals become integers, of which compilers make no vectors. */
+    bool gathers, strides, odd_strides, to_integers;
     uint32_t copies;          /* vectors that a step computes side by side */
     const LStmt **definition; /* by LVarId: the statement that makes it */
     bool *fits;               /* by LExprId, valid where fits_stamp says so */
     uint32_t *fits_stamp;
+    uint32_t *needed;   /* by LVarId: the stamp of a check that found its lanes in use */
     uint8_t *var_shape; /* LShape by LVarId */
     uint8_t *shape;     /* LShape by LExprId, valid where shape_stamp says so */
     uint32_t *shape_stamp, *noted, *checked, stamp;
@@ -62,6 +65,9 @@ struct Vectors {
 
 /* ---- vector_check.c ---- */
 LShape tessi_vector_shape(Vectors *v, LExprId id);
+/* How many elements those of the lanes lie apart along a row, the same number for all, where two
+ * vectors hold them all; 0: they do not. */
+uint32_t tessi_vector_apart(Vectors *v, const LExpr *load);
 /* The elements of the lanes lie one behind the other. */
 bool tessi_vector_side_by_side(Vectors *v, LBufferId b, const LExprId *index);
 /* Offers each SIMD loop that can be executed in vectors to `rewrite`, in functions that are no kernels. It appends
@@ -87,6 +93,11 @@ LExprId tessi_vector_points(Vectors *v, int64_t n);
 LExprId tessi_vector_narrow_index(Vectors *v, LExprId id);
 /* The index grows by the same from lane to lane. */
 bool tessi_vector_is_affine(Vectors *v, LExprId id);
+/* By how many, a constant, an index grows from lane to lane; in *first (may be NULL) that of the first lane. False: it
+ * is another one. */
+bool tessi_vector_slope(Vectors *v, LExprId id, int64_t *slope, LExprId *first);
+/* A name for an index that grows by a constant, but for the loop's own and those beside it. */
+bool tessi_vector_is_offset(Vectors *v, LVarId var);
 /* Whether 32 bits hold an index in all lanes. */
 bool tessi_vector_index_fits(Vectors *v, LExprId id);
 

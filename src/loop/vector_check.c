@@ -91,6 +91,44 @@ bool tessi_vector_side_by_side(Vectors *v, LBufferId b, const LExprId *index)
            && tessi_vector_shape(v, index[last]) == SHAPE_RAMP;
 }
 
+/* Elements from one pixel to the next. */
+static uint32_t pixel_elements(const Vectors *v, LBufferId id)
+{
+    const LBuffer *b = &v->p->buffers.at[id.v];
+    if (b->flat || (b->kind != LBUF_INPUT && b->kind != LBUF_OUTPUT))
+        return 1;
+    const LImage *im =
+        b->kind == LBUF_INPUT ? &v->p->inputs.at[b->image] : &v->p->outputs.at[b->image];
+    return im->pixel_bytes / tessi_type_info(b->type)->bytes;
+}
+
+uint32_t tessi_vector_apart(Vectors *v, const LExpr *load)
+{
+    enum { SHUFFLED = 128 }; /* bytes that hold the elements of all lanes: two vectors */
+    const int last = load->n_args - 1;
+    int64_t slope;
+    for (int d = 0; d < last; d++)
+        if (tessi_vector_shape(v, load->arg[d]) != SHAPE_UNIFORM)
+            return 0;
+    if (last < 0 || load->ref || tessi_vector_shape(v, load->arg[last]) == SHAPE_UNIFORM
+        || !tessi_vector_slope(v, load->arg[last], &slope, NULL))
+        return 0;
+    const uint32_t lanes = LOOP_MOST_VECTOR / (v->lane_bytes < 4 ? 4 : v->lane_bytes);
+    const uint32_t bytes = tessi_type_info(v->p->buffers.at[load->buffer.v].type)->bytes;
+    const bool good =
+        slope >= 1 && slope <= LOOP_MOST_APART && tessi_loop_can_be_apart(v->p, load->buffer, 4)
+        && ((lanes - 1) * (uint32_t)slope * pixel_elements(v, load->buffer) + 1) * bytes
+               <= SHUFFLED;
+    return good ? (uint32_t)slope : 0;
+}
+
+/* Compilers know shuffles for each second, third, fourth or eighth element. */
+static bool is_odd_stride(Vectors *v, const LExpr *load)
+{
+    const uint32_t n = tessi_vector_apart(v, load) * pixel_elements(v, load->buffer);
+    return n > 4 && n != 8;
+}
+
 static bool has_vector_form(const LExpr *e, ScalarType operands)
 {
     if (operands == TYPE_F16)
@@ -123,6 +161,7 @@ static bool check_conversion(Vectors *v, const LExpr *e)
         return false;
     if (e->type != TYPE_INDEX) /* for which check_index has decided */
         widen(v, e->type);
+    v->to_integers = v->to_integers || (tessi_is_real(x->type) && tessi_is_integer(e->type));
     if (e->kind == LEXPR_CAST && tessi_is_integer(e->type)
         && tessi_vector_shape(v, e->arg[0]) == SHAPE_RAMP)
         return true; /* the coordinates are counted up in the type wanted */
@@ -169,14 +208,17 @@ static bool check_load(Vectors *v, const LExpr *e)
 {
     const ScalarType t = v->p->buffers.at[e->buffer.v].type;
     const bool near = tessi_vector_side_by_side(v, e->buffer, e->arg);
+    const bool apart = !near && tessi_vector_apart(v, e);
     int n = 0;
     if (e->ref == LLOAD_FOURS && !near)
         return false;
     touch(v, v->loaded, e->buffer);
     widen(v, near && !e->ref ? t : e->type);
+    if (apart)
+        widen(v, TYPE_I32);
     for (int i = 0; i < e->n_args; i++) {
         note_loads(v, e->arg[i]);
-        if (near || tessi_vector_shape(v, e->arg[i]) == SHAPE_UNIFORM)
+        if (near || apart || tessi_vector_shape(v, e->arg[i]) == SHAPE_UNIFORM)
             continue;
         if (n++ || !tessi_loop_is_dense(v->p, e->buffer)) /* narrow indices are of lines */
             widen(v, TYPE_INDEX);
@@ -185,6 +227,7 @@ static bool check_load(Vectors *v, const LExpr *e)
             return false;
     }
     v->strides = v->strides || !near;
+    v->odd_strides = v->odd_strides || (!near && is_odd_stride(v, e));
     return true;
 }
 
@@ -211,7 +254,11 @@ static bool check_value(Vectors *v, LExprId id)
     if (e->type != TYPE_BOOL && e->type != TYPE_INDEX)
         widen(v, e->type);
     switch (e->kind) {
-    case LEXPR_VAR: break;
+    case LEXPR_VAR:
+        v->needed[e->var.v] = v->stamp;
+        if (tessi_vector_is_offset(v, e->var) && !check_value(v, v->definition[e->var.v]->a))
+            return false;
+        break;
     case LEXPR_LOAD:
         if (!check_load(v, e))
             return false;
@@ -245,6 +292,11 @@ static bool check_definition(Vectors *v, const LStmt *s)
         return false; /* carried from lane to lane */
     v->declared[s->var.v] = true;
     if (v->var_shape[s->var.v] == SHAPE_RAMP) {
+        note_loads(v, s->a);
+        return true;
+    }
+    if (tessi_vector_is_offset(
+            v, s->var)) { /* loads of elements apart need it of the first lane alone */
         note_loads(v, s->a);
         return true;
     }
@@ -318,7 +370,7 @@ static bool check_body(Vectors *v, const LStmt *loop, bool near)
         v->declared[*x] = false;
     v->stamp++;
     v->near = near;
-    v->far = v->gathers = v->strides = false;
+    v->far = v->gathers = v->strides = v->odd_strides = v->to_integers = false;
     v->lane_bytes = 1;
     return check_block(v, &loop->body);
 }
@@ -347,8 +399,8 @@ static bool qualifies(Vectors *v, const LStmt *loop)
         return false;
     if (!check_body(v, loop, true) && !(v->far && check_body(v, loop, false)))
         return false;
-    /* Compilers know how to load each second element, in innermost loops. */
-    if (v->strides && !v->gathers && !has_loop(&loop->body))
+    /* Compilers know how to load each second element, in innermost loops that they make vectors of. */
+    if (v->strides && !v->gathers && !v->odd_strides && !v->to_integers && !has_loop(&loop->body))
         return false;
     v->repeatable = true;
     VEC_FOREACH (const uint32_t, b, &v->touched)
@@ -415,6 +467,7 @@ void tessi_vector_visit(LoopProgram *p, VectorRewrite rewrite)
     const uint32_t n = p->exprs.n;
     Vectors v = { .p = p, .scratch = a, .n_vars = p->vars.n };
     v.var_shape = ARENA_NEW_ARRAY(a, uint8_t, p->vars.n);
+    v.needed = ARENA_NEW_ARRAY(a, uint32_t, p->vars.n);
     v.definition = ARENA_NEW_ARRAY(a, const LStmt *, p->vars.n);
     v.fits = ARENA_NEW_ARRAY(a, bool, n);
     v.fits_stamp = ARENA_NEW_ARRAY(a, uint32_t, n);

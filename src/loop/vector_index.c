@@ -149,3 +149,51 @@ bool tessi_vector_is_affine(Vectors *v, LExprId id)
     return tessi_vector_is_affine(v, e.arg[0]) && tessi_vector_is_affine(v, e.arg[1])
            && (e.op != OP_MUL || tessi_vector_shape(v, e.arg[1]) == SHAPE_UNIFORM);
 }
+
+static int64_t known_factor(const LoopProgram *p, LExprId id)
+{
+    const LExpr *e = tessi_lexpr(p, id);
+    const bool good =
+        e->kind == LEXPR_CONST && e->value.i >= -LOOP_MOST_APART && e->value.i <= LOOP_MOST_APART;
+    return good ? e->value.i : 0;
+}
+
+bool tessi_vector_slope(Vectors *v, LExprId id, int64_t *slope, LExprId *first)
+{
+    const LExprId value = named(v, id);
+    const LShape shape = tessi_vector_shape(v, value);
+    int64_t other;
+    LExprId at;
+    if (shape != SHAPE_LANES) {
+        *slope = shape == SHAPE_RAMP;
+        if (first)
+            *first = tessi_vector_scalar(v, value);
+        return true;
+    }
+    const LExpr e = *tessi_lexpr(v->p, value);
+    if (e.kind != LEXPR_OP || e.type != TYPE_INDEX
+        || !tessi_vector_slope(v, e.arg[0], slope, first ? &at : NULL))
+        return false;
+    const int64_t factor = e.op == OP_MUL ? known_factor(v->p, e.arg[1]) : 0;
+    LExprId with = e.arg[1];
+    if (factor) {
+        *slope *= factor;
+    } else if (e.op == OP_ADD || e.op == OP_SUB) {
+        if (!tessi_vector_slope(v, e.arg[1], &other, first ? &with : NULL))
+            return false;
+        *slope += e.op == OP_ADD ? other : -other;
+    } else {
+        return false;
+    }
+    if (first)
+        *first = tessi_pass_op(v->p, e.op, at, with);
+    return *slope >= -LOOP_MOST_APART && *slope <= LOOP_MOST_APART;
+}
+
+bool tessi_vector_is_offset(Vectors *v, LVarId var)
+{
+    const LStmt *s = v->definition[var.v];
+    int64_t slope;
+    return v->var_shape[var.v] == SHAPE_LANES && v->p->vars.at[var.v].type == TYPE_INDEX && s
+           && s->kind == LSTMT_LET && tessi_vector_slope(v, s->a, &slope, NULL);
+}

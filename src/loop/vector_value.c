@@ -43,11 +43,17 @@ static LExprId load(Vectors *v, const LExpr *e)
 {
     LExprId arg[LOOP_MAX_DIMS] = { { 0 } };
     const bool near = tessi_vector_side_by_side(v, e->buffer, e->arg);
+    const uint32_t apart = near ? 0 : tessi_vector_apart(v, e);
+    uint32_t how = near ? e->ref : LLOAD_EACH;
     for (int i = 0; i < e->n_args; i++)
-        arg[i] = near || tessi_vector_shape(v, e->arg[i]) == SHAPE_UNIFORM
-                     ? tessi_vector_scalar(v, e->arg[i])
-                     : tessi_vector_value(v, e->arg[i]);
-    return tessi_lexpr_load_lanes(v->p, v->lane_bytes, near ? e->ref : LLOAD_EACH, e->buffer, arg);
+        if (near || tessi_vector_shape(v, e->arg[i]) == SHAPE_UNIFORM)
+            arg[i] = tessi_vector_scalar(v, e->arg[i]);
+        else if (!apart)
+            arg[i] = tessi_vector_value(v, e->arg[i]);
+    int64_t slope;
+    if (apart && tessi_vector_slope(v, e->arg[e->n_args - 1], &slope, &arg[e->n_args - 1]))
+        how = LLOAD_APART | apart << LLOAD_BITS;
+    return tessi_lexpr_load_lanes(v->p, v->lane_bytes, how, e->buffer, arg);
 }
 
 static LExprId value_of(Vectors *v, const LExpr *e)
@@ -108,6 +114,8 @@ static LVarId variable(Vectors *v, const LStmt *s, LShape shape)
 static void define(Vectors *v, const LStmt *s, LBlock *out)
 {
     const LShape shape = (LShape)v->var_shape[s->var.v];
+    if (v->needed[s->var.v] != v->stamp && tessi_vector_is_offset(v, s->var))
+        return;
     for (uint32_t c = 0; c < (shape == SHAPE_UNIFORM ? 1 : v->copies); c++) {
         tessi_vector_use_copy(v, c);
         const LExprId value =

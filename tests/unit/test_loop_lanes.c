@@ -28,6 +28,7 @@ static void everything_reads_back(void **state)
         "  let two: float both v32 = both(each_v32(in[i, i]), each_v32(in[i, min(i + "
         "ramp_v32_index(1), i)]))\n"
         "  store out[1, 0] = at(two, 0) + at(two, 1)\n"
+        "  store out[1, 4] = apart_v32(in[1, 2], 6)\n"
         "  let even: uint16 v16 = evens_v16(bytes[0])\n"
         "  let odd: uint16 v16 = low(odds_v16(bytes[0]) + splat_v16(3u16))\n"
         "  let both: uint8 v8 = pairs(even, odd)\n"
@@ -75,6 +76,9 @@ static void broken_vectors_are_refused(void **state)
           "stored to while a row of it is in use" },
         { "  let v: float row v32 = row_v32(in[0, 0])\n  let w: float v32 = at(v, 17)\n",
           "too far from the place of its row" },
+        { "  let v: float v32 = apart_v32(in[0, 0], 65)\n", "does not take such arguments" },
+        { "  let v: uint8 v16 = apart_v16(bytes[0], 3)\n",
+          "elements apart are of pixels of one type" },
         { "  let v: float both v32 = both(load_v32(in[0, 0]), load_v32(in[0, 1]))\n",
           "elements of one buffer that each lane has of its own" },
         { "  let i: index v32 = ramp_v32_index(0)\n"
@@ -102,7 +106,8 @@ static void broken_vectors_are_refused(void **state)
         const char *text =
             loop_testing_wrap(*state,
                               "output rgb: { r: float @0, g: float @4 } pixel 8 [M, N]\n"
-                              "buffer pixels: output 1/0 float[M, N]\n",
+                              "buffer pixels: output 1/0 float[M, N]\n"
+                              "buffer bytes: temp uint8[64]\n",
                               cases[i].statements);
         if (loop_testing_try(*state, text, &fault) || !strstr(fault, cases[i].said))
             fail_msg("%sexpected '%s', got '%s'", cases[i].statements, cases[i].said, fault);
@@ -289,6 +294,13 @@ static const char between[] =
     "    store out[2, x] = in[0, min(max(index(first - 1i32), 0), N - 1)]\n"
     "  }\n";
 
+/* Each second element, as integers, of which compilers make no vectors. */
+static const char second[] =
+    "  simd for x in 0 .. floordiv(N - 1, 2) {\n"
+    "    let t: index = x * 2\n"
+    "    store out[0, x] = f32(sat_u8(in[0, t + 1] * 9.5f)) + in[1, 3 + t - 2]\n"
+    "  }\n";
+
 typedef struct Rewriting {
     const char *statements, *pass, *leaves; /* NULL: not that */
 } Rewriting;
@@ -317,6 +329,7 @@ static void passes_keep_what_is_computed(void **state)
         { stencil, "rows", "row_v32(in[" },
         { stencil, "late", "let out#2: float v32 = " },
         { between, "both", "at(in_both#2, 1)" },
+        { second, "lanes", "apart_v32(in[0, x * 2 + 1], 2)" },
         { carried, "lanes", "let x_rest: index = " },
         { bytes, "pairs", "pairs(" },
         { bytes, "rows", "odds_v16(narrow[x - 2])" },
