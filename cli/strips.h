@@ -3,6 +3,8 @@
 #ifndef TESSERA_CLI_STRIPS_H
 #define TESSERA_CLI_STRIPS_H
 
+#include <stdint.h>
+
 #include "cli/cli.h"
 
 /* An image, as a file that is read row by row, or in memory where that cannot be. */
@@ -67,6 +69,10 @@ void cli_size_text(double bytes, char text[32]); /* "1.5 GiB" */
 bool cli_rounds_find(Strips *s, int64_t height, int64_t around);
 bool cli_rounds_run(Strips *s);
 void cli_rounds_explain(const Strips *s);
+/* The name of a file in which a round leaves its result k, in turns one of two; NULL: out of memory. */
+char *cli_turns_file(const Strips *s, long id, size_t k, int generation);
+void cli_turns_remove(const Strips *s, long id,
+                      size_t k); /* both, with what is unfinished of them */
 
 /* strips_resume.c: what is finished of a run, for --resume. False after saying why. */
 typedef struct StripJournal StripJournal;
@@ -77,6 +83,27 @@ void cli_journal_add(StripJournal *j, int64_t end, const int64_t *rows);
 /* So many rows of each file are on the disk, in so many bytes. */
 bool cli_journal_settle(StripJournal *j, const int64_t *settled, const uint64_t *bytes);
 void cli_journal_close(StripJournal *j, bool is_done); /* done: there is nothing to go on with */
+/* A number of the version, what the program means, and all that it is run on. */
+bool cli_journal_key(const Strips *s, uint64_t *key);
+
+/* strips_turns.c: the same of a run in rounds, between rounds. */
+typedef struct TurnsDone {
+    size_t round;   /* the last program that was run */
+    int64_t times;  /* how often; 0: nothing is done */
+    int ends;       /* its condition holds */
+    long id;        /* of files */
+    int generation; /* of those that are whole */
+    struct {
+        uint64_t bytes; /* of a file; 0: it is a number */
+        double number;
+    } * left;
+    size_t n_left; /* where nothing is done, as many as there may be */
+} TurnsDone;
+/* What a run before has left, or nothing. */
+bool cli_turns_read(const Strips *s, TurnsDone *done);
+bool cli_turns_write(const Strips *s, TurnsDone *done); /* fills in the bytes of files */
+void cli_turns_forget(TurnsDone *done);
+void cli_turns_end(const Strips *s); /* there is nothing to go on with */
 
 /* strips.c: runs them; false after saying why not */
 bool cli_strips_run(Strips *s);

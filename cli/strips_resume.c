@@ -55,8 +55,7 @@ static uint64_t mix_file(uint64_t hash, const char *path)
     return mix_number(hash, st.st_mtim.tv_nsec);
 }
 
-/* Of the version, what the program means, and all that it is run on. */
-static bool find_key(const Strips *s, uint64_t *key)
+bool cli_journal_key(const Strips *s, uint64_t *key)
 {
     const CommandLine *line = s->line;
     char *graph = NULL;
@@ -73,6 +72,13 @@ static bool find_key(const Strips *s, uint64_t *key)
                             line->strict, (int)line->options.fp };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         hash = mix_number(hash, options[i]);
+    for (size_t i = 0; s->rounds && i < tess_rounds_count(s->rounds); i++) {
+        char program[200];
+        tess_round round = { .struct_size = sizeof round };
+        tess_rounds_round(s->rounds, i, &round); /* how many turns it has depends on the memory */
+        tess_program_provenance(round.program, program, sizeof program);
+        hash = mix_number(mix(hash, program), round.times);
+    }
     *key = hash;
     return true;
 }
@@ -125,7 +131,7 @@ bool cli_journal_open(const Strips *s, StripJournal **journal, int64_t *end, int
     }
     if (!j || !j->path || !j->temporary || !j->strip[KEPT - 1].rows)
         return cli_fail("out of memory"), false;
-    if (!find_key(s, &j->key))
+    if (!cli_journal_key(s, &j->key))
         return false;
     *end = read_journal(s, j, rows);
     if (*end == 0)

@@ -16,11 +16,10 @@ typedef struct Left {
 
 typedef struct Rounds {
     const Strips *whole;
-    long id;        /* of the files, the same for all of a team */
-    int generation; /* of the files */
+    TurnsDone done; /* whose id is the same for all of a team */
     Left *left;
     size_t n_left;
-    bool ends;
+    int64_t n_run;
     int n_kept; /* rounds that left images in the memory of a team */
 } Rounds;
 
@@ -114,15 +113,30 @@ static bool make_words(const Rounds *r, const tess_program *p, const char **word
     return ok;
 }
 
-static char *file_of(const Rounds *r, size_t k)
+char *cli_turns_file(const Strips *s, long id, size_t k, int generation)
 {
-    const CommandLine *line = r->whole->line;
+    const CommandLine *line = s->line;
     const char *beside = line->n_outputs ? line->outputs[0] : "tessera";
     const size_t n = strlen(beside) + 80;
     char *file = malloc(n);
     if (file)
-        snprintf(file, n, "%s.turns-%ld-%zu-%d.npy", beside, r->id, k, r->generation % 2);
+        snprintf(file, n, "%s.turns-%ld-%zu-%d.npy", beside, id, k, generation % 2);
     return file;
+}
+
+void cli_turns_remove(const Strips *s, long id, size_t k)
+{
+    static const char *const endings[] = { "", ".part", ".resume", ".resume.new" };
+    for (int generation = 0; generation < 2; generation++) {
+        char *file = cli_turns_file(s, id, k, generation);
+        for (size_t i = 0; file && i < sizeof endings / sizeof *endings; i++) {
+            char *name = cli_with_suffix(file, endings[i]);
+            if (name)
+                unlink(name);
+            free(name);
+        }
+        free(file);
+    }
 }
 
 /* ---- A round --------------------------------------------------------------------------------- */
@@ -221,6 +235,22 @@ static bool run_line(CommandLine *line, tess_program *p, const Strips *whole, do
     return ok;
 }
 
+/* For --resume: what the round has left, before what it has taken goes. */
+static bool note(Rounds *r, const Left *left, size_t n)
+{
+    TurnsDone *done = &r->done;
+    if (!r->whole->line->resume)
+        return true;
+    free(done->left);
+    done->left = calloc(n + 1, sizeof *done->left);
+    done->n_left = n;
+    for (size_t k = 0; done->left && k < n; k++) {
+        done->left[k].bytes = left[k].file != NULL;
+        done->left[k].number = left[k].number;
+    }
+    return done->left ? cli_turns_write(r->whole, done) : (cli_fail("out of memory"), false);
+}
+
 /* The last one writes the results, the others what the next one takes. */
 static bool run_once(Rounds *r, const tess_round *round, bool is_last)
 {
@@ -235,11 +265,13 @@ static bool run_once(Rounds *r, const tess_round *round, bool is_last)
     size_t n_words = 0, n_outputs = 0;
     bool ok = words && outputs && numbers && next && depths;
     ok = ok && make_words(r, p, words, &n_words);
-    r->generation++;
+    r->done.generation++;
     for (size_t i = 0; ok && !is_last && i < n_left; i++) {
         tess_info info = { .struct_size = sizeof info };
         tess_program_output(p, i, &info);
-        if (!info.is_number && (ok = (next[i].file = file_of(r, i)) != NULL))
+        if (!info.is_number
+            && (ok = (next[i].file = cli_turns_file(r->whole, r->done.id, i, r->done.generation))
+                     != NULL))
             outputs[n_outputs++] = next[i].file;
     }
     line.words = words;
@@ -263,7 +295,8 @@ static bool run_once(Rounds *r, const tess_round *round, bool is_last)
     for (size_t i = 0; i < n_left; i++)
         next[i].number = numbers[i];
     r->n_kept += line.keeps;
-    r->ends = ok && round->ends && numbers[n_left] != 0;
+    r->done.ends = r->done.ends || (ok && round->ends && numbers[n_left] != 0);
+    ok = ok && (is_last || note(r, next, n_left));
     if (ok && !is_last)
         take(r, next, n_left);
     for (size_t i = 0; next && !(ok && !is_last) && i < n_left; i++)
@@ -286,38 +319,116 @@ static bool agree_on_id(Rounds *r)
     const long own = (long)getpid();
     char *all = NULL;
     size_t n;
-    r->id = own;
+    r->done.id = own;
     if (!team)
         return true;
     if (!team->gather(&own, sizeof own, &all, &n))
         return cli_fail("out of memory"), false;
-    memcpy(&r->id, all, sizeof r->id);
+    memcpy(&r->done.id, all, sizeof r->done.id);
     free(all);
     return true;
+}
+
+/* The results can be gone on with, so that this is not found out by the last round. */
+static bool can_resume(const Strips *s)
+{
+    for (size_t i = 0; i < tess_program_outputs(s->program); i++) {
+        char error[600] = "";
+        const size_t output = cli_output_of(s->line, s->program, i);
+        int64_t shape[TESS_MAX_SHAPE];
+        DLTensor whole = { .shape = shape };
+        tess_info info = { .struct_size = sizeof info };
+        tess_image_store store;
+        if (output == SIZE_MAX || tess_program_output(s->program, i, &info) != TESS_OK
+            || tess_result_shape(s->program, s->args, i, &whole.ndim, shape) != TESS_OK)
+            continue;
+        whole.dtype = info.dtype;
+        cli_init_store(s->line, output, &store);
+        store.resumes = 1;
+        if (tess_writer_can_share(s->line->outputs[output], &whole, &store, error, sizeof error)
+            != TESS_OK)
+            return cli_fail_about(s->line->outputs[output], error, ""), false;
+    }
+    return s->line->n_outputs > 0
+           || (cli_fail("--resume goes on with files, and none is written"), false);
+}
+
+/* Nothing is finished; the files of the first round are those that the run before had begun, if it is noted. */
+static bool begin_anew(Rounds *r, TurnsDone *before)
+{
+    const Strips *s = r->whole;
+    TurnsDone *done = &r->done;
+    if (before->id) {
+        done->id = before->id;
+        cli_turns_forget(before);
+        return true;
+    }
+    for (size_t i = 0; i < tess_rounds_count(s->rounds); i++) {
+        tess_round round = { .struct_size = sizeof round };
+        tess_rounds_round(s->rounds, i, &round);
+        const size_t n = tess_program_outputs(round.program);
+        done->n_left = n > done->n_left ? n : done->n_left;
+    }
+    done->left = calloc(done->n_left + 1, sizeof *done->left);
+    return done->left ? cli_turns_write(s, done) : (cli_fail("out of memory"), false);
+}
+
+/* What a run before has finished. */
+static bool go_on(Rounds *r)
+{
+    TurnsDone done;
+    if (!can_resume(r->whole) || !cli_turns_read(r->whole, &done))
+        return false;
+    if (done.times == 0)
+        return begin_anew(r, &done);
+    r->left = calloc(done.n_left + 1, sizeof *r->left);
+    for (size_t k = 0; r->left && k < done.n_left; k++, r->n_left++) {
+        r->left[k].number = done.left[k].number;
+        if (done.left[k].bytes)
+            r->left[k].file = cli_turns_file(r->whole, done.id, k, done.generation);
+    }
+    r->done = done;
+    if (!r->whole->line->quiet)
+        cli_tell("goes on behind round %zu of turns, run %lld time%s", done.round + 1,
+                 (long long)done.times, done.times == 1 ? "" : "s");
+    return r->left != NULL;
+}
+
+static bool run_rounds(Rounds *r)
+{
+    const size_t n = tess_rounds_count(r->whole->rounds);
+    bool ok = true;
+    const size_t before = r->done.times ? r->done.round : 0;
+    for (size_t i = before; ok && i < n; i++) {
+        tess_round round = { .struct_size = sizeof round };
+        tess_rounds_round(r->whole->rounds, i, &round);
+        const bool is_last = i + 1 == n;
+        int64_t k = i == before ? r->done.times : 0;
+        for (; ok && k < round.times && (!r->done.ends || is_last); k++, r->n_run++) {
+            r->done.round = i;
+            r->done.times = k + 1;
+            ok = run_once(r, &round, is_last);
+        }
+    }
+    return ok;
 }
 
 bool cli_rounds_run(Strips *s)
 {
     Rounds r = { .whole = s };
-    const size_t n = tess_rounds_count(s->rounds);
-    if (s->line->resume)
-        return cli_fail("--resume does not go on with turns that are run a few at a time"), false;
+    const bool resumes = s->line->resume;
     cli_hold(NULL, 1);
-    bool ok = agree_on_id(&r), ended = false;
-    int64_t done = 0;
-    for (size_t i = 0; ok && i < n; i++) {
-        tess_round round = { .struct_size = sizeof round };
-        tess_rounds_round(s->rounds, i, &round);
-        const bool is_last = i + 1 == n;
-        for (int64_t k = 0; ok && k < round.times && (!ended || is_last); k++, done++) {
-            ok = run_once(&r, &round, is_last);
-            ended = ended || r.ends;
-        }
-    }
-    take(&r, NULL, 0);
+    const bool ok = agree_on_id(&r) && (!resumes || go_on(&r)) && run_rounds(&r);
+    for (size_t k = 0; ok && resumes && k < r.done.n_left; k++)
+        cli_turns_remove(s, r.done.id, k);
+    if (ok && resumes)
+        cli_turns_end(s);
+    if (ok || !resumes)
+        take(&r, NULL, 0);
+    cli_turns_forget(&r.done);
     cli_hold(NULL, -1);
     if (ok && s->line->verbose)
-        cli_tell("in %lld rounds of turns%s", (long long)done,
+        cli_tell("in %lld rounds of turns%s", (long long)r.n_run,
                  r.n_kept ? ", whose images stayed in memory" : "");
     return ok;
 }

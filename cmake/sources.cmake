@@ -135,7 +135,7 @@ set(TESSERA_CLI_SOURCES
     cli/cmd_fmt.c cli/cmd_info.c cli/cmd_run.c cli/cmd_tune.c cli/cmd_watch.c cli/ending.c cli/help.c cli/help_files.c
     cli/inputs.c cli/job.c cli/main.c cli/metadata.c cli/nodata.c cli/numbers.c cli/pattern.c cli/progress.c
     cli/results.c cli/say.c cli/session.c cli/strips.c cli/strips_plan.c cli/strips_resume.c cli/strips_rounds.c
-    cli/strips_team.c cli/tables.c cli/team.c cli/team_images.c cli/text.c cli/video.c)
+    cli/strips_team.c cli/strips_turns.c cli/tables.c cli/team.c cli/team_images.c cli/text.c cli/video.c)
 # The processes that it is run as.
 set(TESSERA_PROCESS_SOURCES cli/alone.c cli/mpi.c)
 set(TESSERA_PYTHON_SOURCES

@@ -135,11 +135,6 @@ static bool prepare(RtSink *s, Failure *f)
     s->first = share ? share->from * s->per : s->store->resumes ? s->store->rows_there * s->per : 0;
     s->last = share ? share->to * s->per : s->rows.n_rows;
     s->begin = s->end = s->first;
-    if (share && !is_even(s))
-        return tessi_failf(f, TESS_ERROR_UNSUPPORTED,
-                           "its rows do not lie one behind the other: NPY, raw files, TIFF of one "
-                           "page without tiles and compression, PGM, PPM and PAM are written by "
-                           "several");
     if (s->store->resumes && (s->store->layout.tile || s->store->layout.compress))
         return tessi_failf(
             f, TESS_ERROR_ARGUMENT,
@@ -156,6 +151,11 @@ static bool prepare(RtSink *s, Failure *f)
         return tessi_failf(f, TESS_ERROR_ARGUMENT,
                            "stacks of pages cannot be gone on with in %s; in NPY they can",
                            s->format->name);
+    if (share && !is_even(s))
+        return tessi_failf(f, TESS_ERROR_UNSUPPORTED,
+                           "its rows do not lie one behind the other: NPY, raw files, TIFF of one "
+                           "page without tiles and compression, PGM, PPM and PAM are written by "
+                           "several");
     if (s->store->resumes || share)
         s->file_row = bits ? (s->rows.row_bytes + 7) / 8 : s->rows.row_bytes;
     s->blank = calloc(1, s->row);

@@ -199,6 +199,36 @@ def test_rounds(folder):
     check("rounds are explained", code == 0 and "round 2: at most 25 times" in out, out + err)
 
 
+def test_resume_rounds(folder, kills):
+    """Killed at random moments, a run in rounds goes on behind the last that was finished."""
+    rng = random.Random(21)
+    tool.write_npy_bytes(folder / "seed.npy", (900, 60), "'|u1'", bytes(i * i % 251 for i in range(54000)))
+    (folder / "steps.tess").write_text((folder / "long.tess").read_text())
+    out, right = folder / "steps.npy", folder / "steps_right.npy"
+    words = ["run", folder / "steps.tess", folder / "seed.npy", "n=40", SLOW, "-o"]
+    code, _, err = run(*words, right)
+    words += [out, "--resume", "--memory=24800K"]
+    code, _, err = run(*words[:-3], folder / "steps.png", *words[-2:])
+    check("what cannot be gone on with is refused at once", code and "cannot be gone on with" in err, err)
+    gone_on = killed = 0
+    while killed < kills or not gone_on:
+        words[-1] = f"--memory={rng.choice((24800, 24800, 25000))}K" # the last has more turns in a round
+        process = subprocess.Popen([tool.TOOL, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        try:
+            _, err = process.communicate(timeout=rng.uniform(0.05, 0.5))
+            check("a run in rounds to its end", process.returncode == 0 and out.read_bytes() == right.read_bytes(), err)
+            out.unlink()
+        except subprocess.TimeoutExpired:
+            process.kill()
+            _, err = process.communicate()
+            killed += 1
+        gone_on += b"goes on behind round" in err
+    code, _, err = run(*words)
+    check("rounds after kills", code == 0 and out.read_bytes() == right.read_bytes(), err)
+    left = list(folder.glob("steps.npy?*")) + list(folder.glob(".tess-*"))
+    check("nothing of rounds is left", not left, str(left))
+
+
 def test_sizes(folder):
     """Inputs of different size, and sizes past 2^31: one sentence, and nothing is computed."""
     picture(folder / "other.npy", 300)
@@ -350,4 +380,5 @@ with tool.workspace() as name:
     test_signal(folder)
     test_resume(folder, kills)
     test_resume_anew(folder)
+    test_resume_rounds(folder, max(kills // 2, 2))
 tool.finish()
