@@ -143,6 +143,14 @@ static void scalar_input(Parser *p, AstDecl *d)
     d->name = tessi_parse_name(p, "the name of a scalar");
     if (p->forma)
         return;
+    if (tessi_parse_peek(p) == TOK_LBRACKET) { /* as C declares arrays */
+        Diag *wrong = tessi_parse_unexpected(p, "';' behind the name of a number");
+        if (wrong)
+            tessi_diag_help(p->diags, wrong,
+                            "an image of two dimensions is 'vector#2 float %s[M, N];'",
+                            d->name.text);
+        return;
+    }
     if (tessi_parse_accept(p, TOK_ASSIGN))
         d->init = tessi_parse_expr(p);
     if (tessi_parse_accept_word(p, "in")) {
