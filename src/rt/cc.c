@@ -36,6 +36,11 @@ static const char *const native_flags[] = { "-mcpu=native" };
 static const char wide_tuning[] = "";
 #endif
 
+/* What GCC spends a tenth to a fifth of its time on and generated code has no use for: the graph has shared and moved
+ * already what can be, and functions are made as they are to be called. */
+static const char *const gcc_flags[] = { "-fno-tree-pre",     "-fno-gcse",    "-fno-code-hoisting",
+                                         "-fno-thread-jumps", "-fno-ipa-sra", "-fno-ipa-cp" };
+
 typedef struct Argv {
     const char *at[MAX_FLAGS + 1];
     size_t n;
@@ -62,6 +67,8 @@ static void push_flags(Argv *argv, const CcJob *job)
         push(argv, native_flags[i]);
     if (native && tool->mistuned)
         push(argv, wide_tuning);
+    for (size_t i = 0; tool->gcc && i < sizeof gcc_flags / sizeof *gcc_flags; i++)
+        push(argv, gcc_flags[i]);
     /* Without the OpenMP runtime its pragmas for vectors still count. */
     if (tool->openmp || !has_own_threads(job))
         push(argv, tool->openmp ? "-fopenmp" : "-fopenmp-simd");
@@ -298,29 +305,33 @@ static bool read_version(CcTool *tool, Failure *f)
 }
 
 /* Uses what generated code uses, so that missing headers or a missing OpenMP runtime show here. What comes out says
- * whether there are 512-bit vectors and the compiler tunes for AMD's Zen 1 to 3, which have none. */
-#define PROBE_FACT "tessera probe: mistuned "
+ * whether the compiler is GCC, of a version that knows all of gcc_flags, and whether there are 512-bit vectors and it
+ * tunes for AMD's Zen 1 to 3, which have none. */
+#define PROBE_GCC      "tessera probe: gcc "
+#define PROBE_MISTUNED "tessera probe: mistuned "
 static const char probe_text[] =
     "#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n"
     "#if defined(__AVX512F__)"
     " && (defined(__tune_znver1__) || defined(__tune_znver2__) || defined(__tune_znver3__))\n"
-    "const char tess_probe_fact[] = \"" PROBE_FACT "1\";\n"
-    "#else\nconst char tess_probe_fact[] = \"" PROBE_FACT "0\";\n#endif\n"
+    "const char tess_probe_tuning[] = \"" PROBE_MISTUNED "1\";\n#endif\n"
+    "#if defined(__GNUC__) && __GNUC__ >= 8 && !defined(__clang__) && !defined(__INTEL_COMPILER)\n"
+    "const char tess_probe_gcc[] = \"" PROBE_GCC "1\";\n#endif\n"
     "int tess_probe(const float *a, float *b, ptrdiff_t n)\n{\n"
     "#pragma omp parallel for schedule(static)\n"
     "    for (ptrdiff_t i = 0; i < n; i++)\n        b[i] = fmaf(a[i], 2.0f, floorf(a[i]));\n"
     "    return 0;\n}\n";
 
-static bool says_mistuned(const char *made)
+/* Whether what the compiler made of the probe says so. */
+static bool says(const char *made, const char *fact)
 {
     uint8_t *data;
     size_t n;
     if (!tessi_file_read(made, 0, &data, &n, NULL))
         return false;
-    const size_t length = strlen(PROBE_FACT);
+    const size_t length = strlen(fact);
     bool found = false;
     for (size_t i = 0; i + length < n && !found; i++)
-        found = data[i] == PROBE_FACT[0] && memcmp(data + i, PROBE_FACT "1", length + 1) == 0;
+        found = data[i] == (uint8_t)*fact && memcmp(data + i, fact, length + 1) == 0;
     free(data);
     return found;
 }
@@ -345,7 +356,8 @@ static bool probe(CcTool *tool, Failure *f)
             tessi_failf(f, TESS_ERROR_COMPILER, "the C compiler '%.120s' does not work: %.240s",
                         tool->path, log);
         }
-        tool->mistuned = ok && tool->native && *wide_tuning && says_mistuned(made);
+        tool->mistuned = ok && tool->native && *wide_tuning && says(made, PROBE_MISTUNED "1");
+        tool->gcc = ok && says(made, PROBE_GCC "1");
         free(made);
         free(log);
     }
@@ -382,18 +394,19 @@ static bool look_at(CcTool *tool, Failure *f)
     return found && works;
 }
 
-/* What was found is kept as "native openmp mistuned version", openmp 2 where its threads are ours. */
+/* What was found is kept as "native openmp mistuned gcc version", openmp 2 where its threads are ours. */
 static bool recall(const RtCache *cache, CacheKey key, CcTool *tool)
 {
     size_t n;
     char *text = tool->knows_cpu ? tessi_cache_read(cache, key, ".cc", &n) : NULL;
-    bool ok = text && n > 6;
+    bool ok = text && n > 8;
     if (ok) {
         tool->native = text[0] == '1';
         tool->openmp = text[2] == '1';
         tool->own_threads = text[2] == '2';
         tool->mistuned = text[4] == '1';
-        tool->version = strdup(text + 6);
+        tool->gcc = text[6] == '1';
+        tool->version = strdup(text + 8);
         ok = tool->version != NULL;
     }
     free(text);
@@ -402,13 +415,13 @@ static bool recall(const RtCache *cache, CacheKey key, CcTool *tool)
 
 static void remember(const RtCache *cache, CacheKey key, const CcTool *tool)
 {
-    size_t room = strlen(tool->version) + 10;
+    size_t room = strlen(tool->version) + 12;
     char *text = tool->knows_cpu ? malloc(room) : NULL;
     if (!text)
         return;
     const int threads = tool->own_threads ? 2 : tool->openmp;
-    int n =
-        snprintf(text, room, "%d %d %d %s", tool->native, threads, tool->mistuned, tool->version);
+    int n = snprintf(text, room, "%d %d %d %d %s", tool->native, threads, tool->mistuned, tool->gcc,
+                     tool->version);
     tessi_cache_insert(cache, key, ".cc", text, (size_t)n);
     free(text);
 }
@@ -472,6 +485,14 @@ static bool seems_mistuned(const CcTool *tool)
     return found;
 }
 
+/* By its version: "gcc (Debian 12.2.0-14) 12.2.0", "cc (GCC) 14.1.0". */
+static bool seems_gcc(const CcTool *tool)
+{
+    const char *number = strrchr(tool->version, ')');
+    return number && !strstr(tool->version, "clang") && !strstr(tool->version, "Intel")
+           && atoi(number + 1) >= 8;
+}
+
 /* Begins to look at the tool, and says of it what most compilers take. NULL when it must be looked at now. */
 static CcTrial *begin_trial(const char *name, const RtCache *cache, CacheKey key, CcTool *tool)
 {
@@ -496,6 +517,7 @@ static CcTrial *begin_trial(const char *name, const RtCache *cache, CacheKey key
         return NULL;
     }
     tool->native = tool->openmp = true;
+    tool->gcc = seems_gcc(tool);
     tool->mistuned = seems_mistuned(tool);
     identify(tool);
     return t;

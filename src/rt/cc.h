@@ -16,6 +16,7 @@ typedef struct CcTool {
     /* else: compiles OpenMP's pragmas, and links with threads of ours. So it does for CC_SHARED alone: the others are
      * linked by somebody who may have OpenMP. */
     bool own_threads;
+    bool gcc;           /* GCC, whose own flags it takes: not clang, which calls itself so too */
     bool mistuned;      /* -march=native finds 512-bit vectors, but tunes for a processor without */
     const RtHost *host; /* borrowed; may be NULL */
 } CcTool;

@@ -218,8 +218,24 @@ static void test_compiler_is_remembered(void **state)
     assert_string_equal(again.version, tool.version);
     assert_memory_equal(&again.identity, &tool.identity, sizeof tool.identity);
     assert_true(again.openmp == tool.openmp && again.native == tool.native);
+    assert_true(again.gcc == tool.gcc);
     tessi_cc_dispose(&tool);
     tessi_cc_dispose(&again);
+}
+
+/* Flags of GCC's own are for GCC alone, which clang calls itself too. */
+static void test_families_of_compilers(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "gcc", "clang" };
+    for (int clang = 0; clang < 2; clang++) {
+        CcTool tool;
+        if (!tessi_cc_find(names[clang], &cache, NULL, &tool, NULL))
+            continue;                                /* not here */
+        if (clang || !strstr(tool.version, "clang")) /* which some systems name gcc */
+            assert_int_equal(tool.gcc, !clang);
+        tessi_cc_dispose(&tool);
+    }
 }
 
 static void test_missing_and_false_compilers(void **state)
@@ -427,6 +443,7 @@ int main(void)
         TEST(test_no_cache),
         TEST(test_prune_removes_the_oldest),
         TEST(test_compiler_is_remembered),
+        TEST(test_families_of_compilers),
         TEST(test_missing_and_false_compilers),
         TEST(test_kernels),
         TEST(test_spoiled_kernel_is_rebuilt),
