@@ -107,6 +107,8 @@ static void add_group(Lower *l, const PlanGroup *group)
     case STAGE_CARRIED:
     case STAGE_INPUT: break;
     }
+    VEC_FOREACH (const StageId, id, &group->members)
+        l->computed[id->v] = true;
     if (!l->plan->gpu)
         tessi_scope_close(l);
 }
@@ -206,6 +208,7 @@ static LoopProgram *lower(Arena *a, const Graph *g, const Plan *plan, const Mach
     l->buffer = ARENA_NEW_ARRAY(l->scratch, LBufferId, g->stages.n);
     l->place = ARENA_NEW_ARRAY(l->scratch, Place, g->stages.n);
     l->constant = ARENA_NEW_ARRAY(l->scratch, LBufferId, g->stages.n);
+    l->computed = ARENA_NEW_ARRAY(l->scratch, bool, g->stages.n);
     l->constant_filled = ARENA_NEW_ARRAY(l->scratch, bool, g->stages.n);
     l->table = ARENA_NEW_ARRAY(l->scratch, LBufferId, g->tables.n);
     l->size = ARENA_NEW_ARRAY(l->scratch, LExprId, g->sizes.n);

@@ -151,6 +151,7 @@ typedef struct Lower {
     uint8_t n_loop_dims;
     uint32_t guard_depth;
     LBufferId *constant;    /* by StageId: its copy in constant memory */
+    bool *computed;         /* by StageId: by functions before the one in hand */
     bool *constant_filled;  /* by StageId: that copy is made, for the functions that come now */
     const CopyList *copies; /* to read from instead of the images; NULL = none */
     bool unroll_windows;    /* windows are written out, point by point */

@@ -206,6 +206,18 @@ static bool find_column(Lower *l, LExprId index, const TileColumns *at, Column *
     return false;
 }
 
+/* All that moves with an element when its row is read as vectors is computed: channels of a result may not be yet, and
+ * others write them meanwhile. */
+static bool neighbours_are_there(const Lower *l, LBufferId id)
+{
+    const LBuffer *b = &l->p->buffers.at[id.v];
+    bool there = true;
+    if (b->kind == LBUF_OUTPUT && tessi_loop_channels(l->p, id) > 1)
+        VEC_FOREACH (const Channel, c, &l->g->outputs.at[b->image].channels)
+            there = there && l->computed[c->stage.v];
+    return there;
+}
+
 /* Notes the vector that a load is part of, if there are some. */
 static void note_load(Lower *l, LExprId load, const TileColumns *at, VectorUses *uses)
 {
@@ -221,7 +233,7 @@ static void note_load(Lower *l, LExprId load, const TileColumns *at, VectorUses 
     const uint32_t width = elements_at_once(l, e.buffer, found.aligned);
     const int64_t element = found.c * tessi_loop_channels(l->p, e.buffer) + channel_of(l, e.buffer);
     const int64_t k = tessi_floormod(element, width);
-    if (width < 2
+    if (width < 2 || !neighbours_are_there(l, e.buffer)
         || (shared && at->shared_last + found.c - k + width > shared_columns(l, e.buffer)))
         return;
     VectorUse *u = vector_use(l, uses, load, found.x, element - k, width);

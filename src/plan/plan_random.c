@@ -146,10 +146,14 @@ static void draw_kernel(const PlanFacts *f, const Plan *p, PlanGroup *group, Ran
     group->resident = (uint8_t)draw(r, 3);
     group->packed = draw(r, 3) > 0;
     draw_apart(&group->levels, r);
-    for (int k = 0; k < 2; k++)
+    const PlanThreads near = tessi_level_threads_all(&group->levels);
+    for (int k = 0; k < 2; k++) {
+        if (near.of[0] * near.of[1] * tessi_level_apart(&group->levels, k) > PLAN_MAX_BLOCK)
+            tessi_level_set_apart(&group->levels, k, 1);
         tessi_level_set_threads(&group->levels, k,
                                 (uint16_t)(tessi_level_threads(&group->levels, k)
                                            * tessi_level_apart(&group->levels, k)));
+    }
     group->packed = group->packed && tessi_level_apart(&group->levels, 0) == 1;
 }
 

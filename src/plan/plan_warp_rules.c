@@ -82,6 +82,8 @@ static const char *rules_of_stage(const Rules *r, PlanHeld *h)
 static bool has_size_of_members(const Rules *r, StageId id)
 {
     const Stage *s = tessi_stage(r->f->g, id);
+    if (s->n_dims != r->group->n_dims)
+        return !s->n_dims;
     for (uint8_t d = 0; d < r->group->n_dims; d++)
         if (s->size[d].v != r->domain->size[d].v)
             return false;
@@ -102,13 +104,13 @@ const char *tessi_plan_warp_rules(const PlanFacts *f, const Plan *p, const PlanG
     if (w->reads_images)
         fault =
             tessi_sprintf(f->arena, "group '%s' reads images that warps do not hold", group->name);
-    VEC_FOREACH (PlanHeld, h, &w->held) {
-        if (fault)
-            break;
-        fault = h->is_image ? rules_of_image(&r, h) : rules_of_stage(&r, h);
-        if (!fault && !has_size_of_members(&r, h->stage))
+    VEC_FOREACH (PlanHeld, h, &w->held)
+        if (!fault)
+            fault = h->is_image ? rules_of_image(&r, h) : rules_of_stage(&r, h);
+    /* What is inlined too: read at the point itself it may have a rule, which steps inside do not answer. */
+    VEC_FOREACH (const Need, need, &r.needs.at)
+        if (!fault && !has_size_of_members(&r, need->stage))
             fault = tessi_sprintf(f->arena, "'%s' has another size than '%s'",
-                                  name_of(&r, h->stage), r.domain->name);
-    }
+                                  name_of(&r, need->stage), r.domain->name);
     return fault;
 }

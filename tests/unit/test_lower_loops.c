@@ -149,6 +149,39 @@ static void graphs_that_once_failed(void **state)
     }
 }
 
+/* What random plans of kernels found: steps of warps that lie inside answer no rules, not even of stages of another
+ * size that are read at the point itself; and pixels are read whole when all their channels are computed, not while
+ * one of them is. */
+static void kernels_read_what_is_there(void **state)
+{
+    Arena *a = *state;
+    const char *complaint;
+    const Graph *halves =
+        testing_read(a,
+                     "graph t param M, N image X[M, N] float stage X[M, N] float = image X "
+                     "stage s[(M + 1) / 2, (N + 1) / 2] float = cast<float>(index(1)) "
+                     "stage r[M, N] float = s:clamp + X output o[M, N] float = r",
+                     NULL);
+    testing_plan(a, halves,
+                 "target gpu\nstage s inline\n"
+                 "group r\ny 11..23 grid 24 blocks\nx 128 grid\nx 32 thread\nx lanes\ny step\n"
+                 "y 2 unroll\nx 4 unroll\nstage r in memory\nsplit interior\n",
+                 &complaint);
+    assert_non_null(strstr(complaint, "'s' has another size than 'r'"));
+
+    const Graph *pixels =
+        testing_read(a,
+                     "graph t param M, N image X[M, N] float stage X[M, N] float = image X "
+                     "stage b[M, N] float = X + 1f stage a[M, N] float = b - 2f * b@[0,1]:clamp "
+                     "output o[M, N] { x float = a, y float = b }",
+                     NULL);
+    run_plan(a, pixels,
+             "target gpu\ngroup b\ny grid\nx grid\nx 32 thread\nstage b in memory\nsplit none\n"
+             "group a\ny grid\nx grid\nx 32 thread\nx 4 unroll\nstage a in memory\n"
+             "split interior\n",
+             "pixels in parts");
+}
+
 /* A 5-tap stencil in both directions under each rule, on images from 1 x 1 on. */
 static void every_border_on_tiny_images(void **state)
 {
@@ -426,6 +459,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { GRAPH_TEST(any_plan_of_any_graph_gives_the_same_bits),
                                         GRAPH_TEST(graphs_that_once_failed),
+                                        GRAPH_TEST(kernels_read_what_is_there),
                                         GRAPH_TEST(every_border_on_tiny_images),
                                         GRAPH_TEST(rings_hold_what_is_still_read),
                                         GRAPH_TEST(strips_cover_all_rows),
