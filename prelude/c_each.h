@@ -303,6 +303,44 @@ TESS_FN tess_64_i8 tess_bytes_apart(const void *p, int n, int step, int element,
         return r;                                                       \
     }
 
+/* The same the other way: elements to places `step` apart. What lies between stays as it is, also while other threads
+ * store to it. */
+#if TESS_GCC_X86 == 64 && defined(__AVX512VBMI__)
+TESS_FN void tess_spread_part(void *p, tess_64_i8 x, int from, int n, int step, int element)
+{
+    tess_64_i8 at = { 0 };
+    uint64_t mask = 0;
+    TESS_LANES_APART
+    for (int i = 0; i < 64; i++) {
+        const int to = from + i;
+        at[i] = (char)(to / step * element + to % step % element);
+        mask |= (uint64_t)(to < n && to % step < element) << i;
+    }
+    const tess_64_i8 line = __builtin_ia32_permvarqi512_mask(x, at, at, UINT64_MAX);
+    __builtin_ia32_storedquqi512_mask((char *)p + from, line, mask);
+}
+#define TESS_SPREAD(p, x, step, lanes, size)                   \
+    const int n = ((lanes - 1) * step + 1) * size;             \
+    if (n <= 128) {                                            \
+        tess_64_i8 all = { 0 };                                \
+        __builtin_memcpy(&all, &x, sizeof x);                  \
+        tess_spread_part(p, all, 0, n, step *size, size);      \
+        if (n > 64)                                            \
+            tess_spread_part(p, all, 64, n, step *size, size); \
+        return;                                                \
+    }
+#else
+#define TESS_SPREAD(p, x, step, lanes, size)
+#endif
+#define TESS_VECTOR_SPREAD(V, T, s)                                \
+    TESS_FN void tess_spread_##s##V(T *p, int step, tess_##s##V x) \
+    {                                                              \
+        TESS_SPREAD(p, x, step, TESS_LANES_##V, (int)sizeof(T))    \
+        TESS_LANES_APART                                           \
+        for (int i = 0; i < TESS_LANES_##V; i++)                   \
+            p[i * step] = x[i];                                    \
+    }
+
 /* ---- Indices ------------------------------------------------------------------------------------- */
 /* Index arithmetic: the remainder, from 0 to b - 1. A quotient of reals, F, is off by few, and what it leaves is so
  * small that the second one is off by one at most. */

@@ -168,8 +168,9 @@ void tessi_c_use_each(CWriter *w, ScalarType element, bool mixed);
 /* The same by narrow integers; of a table of at most 256 bytes too. */
 /* Two elements of each lane, of type t. */
 void tessi_c_use_both(CWriter *w, ScalarType t);
-/* Elements of type t at a distance. */
+/* Elements of type t at a distance, to load and to store. */
 void tessi_c_use_apart(CWriter *w, ScalarType t);
+void tessi_c_use_spread(CWriter *w, ScalarType t);
 void tessi_c_use_each_by(CWriter *w, ScalarType element, ScalarType index, bool table);
 void tessi_c_use_ramp(CWriter *w, ScalarType t);
 void tessi_c_use_half(CWriter *w);

@@ -399,12 +399,30 @@ int tessi_c_vector_append(CWriter *w, LExprId id)
 
 /* ---- Stores ------------------------------------------------------------------------------------------------------ */
 
+/* One element of each pixel. */
+static void spread_store(CWriter *w, const LStmt *s, ScalarType element)
+{
+    tessi_c_use_spread(w, element);
+    call(w, "spread", element);
+    tessi_text_add(&w->line, "&");
+    tessi_c_place(w, s->buffer, s->index);
+    tessi_text_add(&w->line, ", ");
+    tessi_c_step(w, s->buffer, s->n_index - 1);
+    tessi_text_add(&w->line, ", ");
+    tessi_c_expr(w, s->a, C_LOOSE);
+    tessi_text_add(&w->line, ");");
+}
+
 void tessi_c_vector_store(CWriter *w, const LStmt *s)
 {
     const LBuffer *b = &w->p->buffers.at[s->buffer.v];
     const ScalarType element = b->type == TYPE_BOOL ? TYPE_U8 : b->type;
     w->lane_bytes = tessi_lexpr(w->p, s->a)->lanes;
     use_element(w, element);
+    if (!tessi_loop_is_dense(w->p, s->buffer)) {
+        spread_store(w, s, element);
+        return;
+    }
     w->streamed = w->streamed || s->b.v;
     if (element == TYPE_F16)
         tessi_text_addf(&w->line, "tess_%s_f16%s(", s->b.v ? "stream" : "store", tessi_c_lanes(w));

@@ -135,6 +135,14 @@ void tessi_c_use_apart(CWriter *w, ScalarType t)
                       tessi_c_element(t), brief(t)));
 }
 
+void tessi_c_use_spread(CWriter *w, ScalarType t)
+{
+    tessi_c_use_type(w, t);
+    use(w, &w->vector_operators,
+        tessi_sprintf(w->arena, "TESS_VECTOR_SPREAD(%s, %s, %s)", tessi_c_lanes(w),
+                      tessi_c_element(t), brief(t)));
+}
+
 void tessi_c_use_both(CWriter *w, ScalarType t)
 {
     const uint32_t bytes = tessi_type_info(t)->bytes;

@@ -130,6 +130,13 @@ bool tessi_loop_can_be_apart(const LoopProgram *p, LBufferId id, uint8_t lanes)
     return (b->kind == LBUF_INPUT ? &p->inputs.at[b->image] : &p->outputs.at[b->image])->uniform;
 }
 
+bool tessi_loop_can_be_spread(const LoopProgram *p, LBufferId id, uint8_t lanes)
+{
+    const LBuffer *b = &p->buffers.at[id.v];
+    return b->kind == LBUF_OUTPUT && tessi_type_info(b->type)->bytes <= 2
+           && tessi_loop_can_be_apart(p, id, lanes);
+}
+
 bool tessi_loop_can_be_both(const LoopProgram *p, LBufferId id, uint8_t lanes)
 {
     const ScalarType t = p->buffers.at[id.v].type;

@@ -21,6 +21,8 @@ LExprId tessi_lexpr_pairs(LoopProgram *p, LExprId evens, LExprId odds);
 LExprId tessi_lexpr_low_byte(LoopProgram *p, LExprId a);
 /* Elements of neighbouring points are neighbours in memory, and have a type that vectors have. */
 bool tessi_loop_is_dense(const LoopProgram *p, LBufferId b);
+/* Elements of pixels that a vector is stored to, one of each pixel: of few bytes, by shuffles. */
+bool tessi_loop_can_be_spread(const LoopProgram *p, LBufferId b, uint8_t lanes);
 /* Elements that LEXPR_BOTH loads two of: side by side, as values, and two in no more than 8 bytes. */
 bool tessi_loop_can_be_both(const LoopProgram *p, LBufferId b, uint8_t lanes);
 /* Elements that LLOAD_APART loads: values in pixels that have one type. */

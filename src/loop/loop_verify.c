@@ -476,7 +476,10 @@ static bool check_store(Verifier *v, const LStmt *s)
         return v->fault || fault(v, "'%s' is added to past the caches", shown(b->name));
     const uint8_t lanes = s->a.v && s->a.v < v->p->exprs.n ? tessi_lexpr(v->p, s->a)->lanes : 0;
     if (b->lanes ? lanes != b->lanes
-                 : lanes && (!tessi_loop_is_dense(v->p, s->buffer) || s->kind != LSTMT_STORE))
+                 : lanes
+                       && (s->kind != LSTMT_STORE
+                           || !(tessi_loop_is_dense(v->p, s->buffer)
+                                || tessi_loop_can_be_spread(v->p, s->buffer, lanes))))
         return fault(v, "a vector is stored to '%s', which has no room for it side by side",
                      shown(b->name));
     return check_value_of(v, s->a, tessi_value_type(b->type), lanes);

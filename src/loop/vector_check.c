@@ -102,9 +102,16 @@ static uint32_t pixel_elements(const Vectors *v, LBufferId id)
     return im->pixel_bytes / tessi_type_info(b->type)->bytes;
 }
 
+/* Two vectors hold the elements of all lanes, `step` pixels apart. */
+static bool is_shuffled(const Vectors *v, LBufferId b, uint32_t step)
+{
+    const uint32_t lanes = LOOP_MOST_VECTOR / (v->lane_bytes < 4 ? 4 : v->lane_bytes),
+                   bytes = tessi_type_info(v->p->buffers.at[b.v].type)->bytes;
+    return ((lanes - 1) * step * pixel_elements(v, b) + 1) * bytes <= 2 * LOOP_MOST_VECTOR;
+}
+
 uint32_t tessi_vector_apart(Vectors *v, const LExpr *load)
 {
-    enum { SHUFFLED = 128 }; /* bytes that hold the elements of all lanes: two vectors */
     const int last = load->n_args - 1;
     int64_t slope;
     for (int d = 0; d < last; d++)
@@ -113,12 +120,9 @@ uint32_t tessi_vector_apart(Vectors *v, const LExpr *load)
     if (last < 0 || load->ref || tessi_vector_shape(v, load->arg[last]) == SHAPE_UNIFORM
         || !tessi_vector_slope(v, load->arg[last], &slope, NULL))
         return 0;
-    const uint32_t lanes = LOOP_MOST_VECTOR / (v->lane_bytes < 4 ? 4 : v->lane_bytes);
-    const uint32_t bytes = tessi_type_info(v->p->buffers.at[load->buffer.v].type)->bytes;
-    const bool good =
-        slope >= 1 && slope <= LOOP_MOST_APART && tessi_loop_can_be_apart(v->p, load->buffer, 4)
-        && ((lanes - 1) * (uint32_t)slope * pixel_elements(v, load->buffer) + 1) * bytes
-               <= SHUFFLED;
+    const bool good = slope >= 1 && slope <= LOOP_MOST_APART
+                      && tessi_loop_can_be_apart(v->p, load->buffer, 4)
+                      && is_shuffled(v, load->buffer, (uint32_t)slope);
     return good ? (uint32_t)slope : 0;
 }
 
@@ -305,6 +309,17 @@ static bool check_definition(Vectors *v, const LStmt *s)
     return check_value(v, s->a);
 }
 
+/* One element of each pixel, side by side: bytes that two vectors hold. */
+static bool can_be_spread(Vectors *v, const LStmt *s)
+{
+    const int last = s->n_index - 1;
+    for (int d = 0; d < last; d++)
+        if (tessi_vector_shape(v, s->index[d]) != SHAPE_UNIFORM)
+            return false;
+    return last >= 0 && tessi_vector_shape(v, s->index[last]) == SHAPE_RAMP
+           && tessi_loop_can_be_spread(v->p, s->buffer, 4) && is_shuffled(v, s->buffer, 1);
+}
+
 static bool check_store(Vectors *v, const LStmt *s)
 {
     for (int i = 0; i < s->n_index; i++)
@@ -313,7 +328,13 @@ static bool check_store(Vectors *v, const LStmt *s)
     touch(v, v->stored, s->buffer);
     if (s->b.v && !check_uniform(v, s->b))
         return false;
-    return tessi_vector_side_by_side(v, s->buffer, s->index) && check_value(v, s->a);
+    if (!tessi_vector_side_by_side(v, s->buffer, s->index)) {
+        if (!can_be_spread(v, s))
+            return false;
+        widen(v, TYPE_I32);
+        v->spreads = true;
+    }
+    return check_value(v, s->a);
 }
 
 static bool check_block(Vectors *v, const LBlock *block)
@@ -370,7 +391,7 @@ static bool check_body(Vectors *v, const LStmt *loop, bool near)
         v->declared[*x] = false;
     v->stamp++;
     v->near = near;
-    v->far = v->gathers = v->strides = v->odd_strides = v->to_integers = false;
+    v->far = v->gathers = v->strides = v->odd_strides = v->to_integers = v->spreads = false;
     v->lane_bytes = 1;
     return check_block(v, &loop->body);
 }
@@ -401,6 +422,8 @@ static bool qualifies(Vectors *v, const LStmt *loop)
         return false;
     /* Compilers know how to load each second element, in innermost loops that they make vectors of. */
     if (v->strides && !v->gathers && !v->odd_strides && !v->to_integers && !has_loop(&loop->body))
+        return false;
+    if (v->spreads && (!v->to_integers || has_loop(&loop->body)))
         return false;
     v->repeatable = true;
     VEC_FOREACH (const uint32_t, b, &v->touched)

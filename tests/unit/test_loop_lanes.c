@@ -66,6 +66,8 @@ static void broken_vectors_are_refused(void **state)
         { "  if splat_v32(s) < splat_v32(s) {\n  }\n", "has not as many lanes" },
         { "  store out[0, 0] = splat_v32(s)\n  store taps[0] = s\n", "only to be read" },
         { "  store pixels[0, 0] = splat_v32(s)\n", "has no room for it side by side" },
+        { "  store red[0, 0] = u8(ramp_v64_i32(0))\n  store red[0, 0] = splat_v8(1u8)\n",
+          "has no room for it side by side" },
         { "  let v: float v32 = load_v32(pixels[0, 0])\n", "do not lie side by side" },
         { "  let v: int16 v16 = evens_v16(in[0, 0])\n", "even and odd elements are bytes" },
         { "  let v: float row v32 = load_v32(in[0, 0])\n", "'v' is no row" },
@@ -103,12 +105,14 @@ static void broken_vectors_are_refused(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *fault;
-        const char *text =
-            loop_testing_wrap(*state,
-                              "output rgb: { r: float @0, g: float @4 } pixel 8 [M, N]\n"
-                              "buffer pixels: output 1/0 float[M, N]\n"
-                              "buffer bytes: temp uint8[64]\n",
-                              cases[i].statements);
+        const char *text = loop_testing_wrap(
+            *state,
+            "output rgb: { r: float @0, g: float @4 } pixel 8 [M, N]\n"
+            "output small: { r: uint8 @0, g: uint8 @1, b: uint8 @2 } pixel 3 [M, N]\n"
+            "buffer pixels: output 1/0 float[M, N]\n"
+            "buffer red: output 2/0 uint8[M, N]\n"
+            "buffer bytes: temp uint8[64]\n",
+            cases[i].statements);
         if (loop_testing_try(*state, text, &fault) || !strstr(fault, cases[i].said))
             fail_msg("%sexpected '%s', got '%s'", cases[i].statements, cases[i].said, fault);
     }
