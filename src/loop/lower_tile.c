@@ -3,8 +3,9 @@
  * its readers need no rules; where the rule looks at the other end of the image, the stage itself is computed beyond
  * its edges (see plan_region.c).
  *
- * With rings of rows a tile is gone through in steps of some rows. The passes of the first step compute all rows
- * that it needs, those of the others only what has come into reach; what is no longer needed is overwritten. */
+ * With rings of rows a tile is gone through in steps of some rows. The passes of a step compute the rows that have come
+ * into reach; what is no longer needed is overwritten. The first steps begin above the tile, so that each pass finds
+ * what it reads, and rings hold no more than what is read around a step. */
 #include "loop/lower_group.h"
 #include "loop/lower_job.h"
 
@@ -13,18 +14,35 @@ typedef struct Tiles {
     const PlanGroup *group;
     PlanRegions regions;
     LExprId from[MAX_DIMS], to[MAX_DIMS]; /* the members of the tile in hand, or of the step */
-    LExprId is_first;                     /* step of a tile; none without rings */
+    LExprId first;                        /* row of the tile, with rings */
 } Tiles;
+
+static bool rolls(const Tiles *t, uint8_t d)
+{
+    return t->first.v && d == tessi_level_roll_dim(t->group);
+}
+
+/* The first row that the tile needs of a stage. */
+static LExprId first_row(const Tiles *t, const PlanRegion *region, uint8_t d)
+{
+    return tessi_l_op(t->l, OP_ADD, t->first, tessi_l_int(t->l, region->lo[d]));
+}
 
 /* What is needed of a stage in one dimension, beyond its edges too. */
 static LExprId region_from(const Tiles *t, StageId id, uint8_t d)
 {
-    return tessi_l_op(t->l, OP_ADD, t->from[d], tessi_l_int(t->l, t->regions.at[id.v].lo[d]));
+    const PlanRegion *region = &t->regions.at[id.v];
+    if (!rolls(t, d))
+        return tessi_l_op(t->l, OP_ADD, t->from[d], tessi_l_int(t->l, region->lo[d]));
+    const LExprId read = tessi_l_op(t->l, OP_ADD, t->from[d], tessi_l_int(t->l, region->back[d]));
+    return tessi_l_op(t->l, OP_MAX, read, first_row(t, region, d));
 }
 
 static LExprId region_to(const Tiles *t, StageId id, uint8_t d)
 {
-    return tessi_l_op(t->l, OP_ADD, t->to[d], tessi_l_int(t->l, t->regions.at[id.v].hi[d]));
+    const PlanRegion *region = &t->regions.at[id.v];
+    const int64_t by = rolls(t, d) ? region->ahead[d] : region->hi[d];
+    return tessi_l_op(t->l, OP_ADD, t->to[d], tessi_l_int(t->l, by));
 }
 
 /* The points of the stage that are computed for the tile. */
@@ -38,23 +56,24 @@ static void stage_range(const Tiles *t, StageId id, Nest *nest)
     nest->tiled = true;
     for (uint8_t d = 0; d < s->n_dims; d++) {
         bool same_size = s->size[d].v == members->size[d].v;
-        bool rolls =
-            t->is_first.v && d == tessi_level_roll_dim(t->group) && region->lo[d] != region->hi[d];
+        const bool in_steps = rolls(t, d);
         nest->count[d] = s->size[d];
         nest->beyond[d] = t->regions.wraps[id.v][d];
         nest->from[d] = region_from(t, id, d);
         nest->to[d] = region_to(t, id, d);
-        if (rolls) { /* the rows before these are in the ring */
-            LExprId next = tessi_l_op(l, OP_ADD, t->from[d], tessi_l_int(l, region->hi[d]));
-            nest->from[d] = tessi_l_select(l, t->is_first, nest->from[d], next);
+        if (in_steps) { /* the rows before these are in the ring */
+            LExprId next = tessi_l_op(l, OP_ADD, t->from[d], tessi_l_int(l, region->ahead[d]));
+            nest->from[d] = tessi_l_op(l, OP_MAX, next, first_row(t, region, d));
         }
+        if (nest->beyond[d] && in_steps)
+            nest->to[d] = tessi_l_op(l, OP_MAX, nest->to[d], nest->from[d]);
         if (nest->beyond[d])
             continue;
         if (region->lo[d] < 0)
             nest->from[d] = tessi_l_op(l, OP_MAX, nest->from[d], tessi_l_int(l, 0));
-        if (region->hi[d] > 0 || !same_size)
+        if (region->hi[d] > 0 || region->ahead[d] > 0 || !same_size)
             nest->to[d] = tessi_l_op(l, OP_MIN, nest->to[d], tessi_lower_size(l, s->size[d]));
-        if (!same_size || rolls || region->hi[d] < 0 || region->lo[d] > 0)
+        if (!same_size || in_steps || region->hi[d] < 0 || region->lo[d] > 0)
             nest->to[d] = tessi_l_op(l, OP_MAX, nest->to[d], nest->from[d]);
     }
     for (uint8_t d = 0; d < s->n_dims; d++) {
@@ -107,6 +126,22 @@ static LExprId answer(const Tiles *t, StageId id, const Coord *coord, uint8_t d)
     return tessi_eval_stage(l, id, at, false);
 }
 
+/* The first place that holds an answer: of steps, rows above the first whose answers have been computed by then; no
+ * others are read. */
+static LExprId answered_from(const Tiles *t, StageId id, uint8_t d)
+{
+    Lower *l = t->l;
+    const LExprId from = region_from(t, id, d), to = region_to(t, id, d);
+    const LExprId zero = tessi_l_int(l, 0);
+    const Border rule = t->regions.at[id.v].rule[d];
+    if (!rolls(t, d) || t->regions.at[id.v].lo[d] >= 0 || rule == BORDER_CONSTANT)
+        return from;
+    if (rule == BORDER_CLAMP)
+        return tessi_l_select(l, tessi_l_op(l, OP_LT, zero, to), from,
+                              tessi_l_op(l, OP_MAX, from, zero));
+    return tessi_l_op(l, OP_MAX, from, tessi_l_op(l, OP_SUB, tessi_l_int(l, 1), to));
+}
+
 /* Fills what lies outside stages that are filled alike, on one side of dimension `d`: dimensions before `d` over the
  * points computed, those after it with what has been filled in. */
 static void fill_side(const Tiles *t, const StageList *stages, const Nest *computed, uint8_t d,
@@ -118,7 +153,7 @@ static void fill_side(const Tiles *t, const StageList *stages, const Nest *compu
     Coord coord[MAX_DIMS];
     for (uint8_t e = 0; e < s->n_dims; e++) {
         bool filled = e > d && has_borders(t, id, e);
-        LExprId begin = e == d ? from : filled ? region_from(t, id, e) : computed->from[e];
+        LExprId begin = e == d ? from : filled ? answered_from(t, id, e) : computed->from[e];
         LExprId end = e == d ? to : filled ? region_to(t, id, e) : computed->to[e];
         bool vector = e == s->n_dims - 1 && e != d && tessi_level_vector(&t->group->levels);
         LVarId v =
@@ -161,7 +196,7 @@ static void fill_borders(const Tiles *t, const StageList *stages, const Nest *co
         if (!has_borders(t, id, d))
             continue;
         if (region->lo[d] < 0) {
-            LExprId from = region_from(t, id, d);
+            const LExprId from = answered_from(t, id, d);
             tessi_scope_if(l, tessi_l_op(l, OP_LT, from, zero));
             fill_side(t, stages, computed, d, from, zero);
             tessi_scope_close(l);
@@ -210,7 +245,13 @@ static void run_members(Tiles *t)
         nest.from[d] = t->from[d];
         nest.to[d] = t->to[d];
         nest.count[d] = s->size[d];
+        if (!rolls(t, d))
+            continue;
+        nest.from[d] = tessi_l_op(l, OP_MAX, nest.from[d], t->first);
+        nest.to[d] = tessi_l_op(l, OP_MAX, nest.to[d], nest.from[d]);
     }
+    tessi_scope_place(l, nest.from, s->n_dims);
+    tessi_scope_place(l, nest.to, s->n_dims);
     tessi_comment_stages(l, member, t->group->members.n);
     Job job = { .stage = member, .n = t->group->members.n };
     job.band = tessi_level_band(&t->group->levels);
@@ -286,6 +327,21 @@ static int open_tiles(Tiles *t, const Stage *s)
     return n > 1 ? 2 : 1;
 }
 
+/* So far above the tile the first step begins: whole steps, by then no pass needs what is above its first row. */
+static int64_t rows_above(const Tiles *t, uint8_t d)
+{
+    const int64_t step = tessi_level_roll(&t->group->levels);
+    int64_t most = 0;
+    VEC_FOREACH (const PlanPass, pass, &t->group->passes) {
+        VEC_FOREACH (const StageId, id, &pass->stages) {
+            const PlanRegion *region = &t->regions.at[id->v];
+            const int64_t rows = region->ahead[d] - region->lo[d];
+            most = rows > most ? rows : most;
+        }
+    }
+    return (most + step - 1) / step * step;
+}
+
 /* Brings the rings of the tile into being and opens the loop over its steps. */
 static void open_steps(Tiles *t, const Stage *s)
 {
@@ -296,14 +352,15 @@ static void open_steps(Tiles *t, const Stage *s)
     VEC_FOREACH (const PlanPass, pass, &t->group->passes)
         VEC_FOREACH (const StageId, id, &pass->stages)
             bring_into_being(t, *id);
-    LVarId step = tessi_scope_for(l, tessi_sprintf(l->arena, "%s_step", dim), from, to,
+    t->first = from;
+    const LExprId above = tessi_l_op(l, OP_SUB, from, tessi_l_int(l, rows_above(t, d)));
+    LVarId step = tessi_scope_for(l, tessi_sprintf(l->arena, "%s_step", dim), above, to,
                                   tessi_level_roll(&t->group->levels), 0);
     t->from[d] = tessi_lexpr_var(l->p, step);
     LExprId end =
         tessi_l_op(l, OP_ADD, t->from[d], tessi_l_int(l, tessi_level_roll(&t->group->levels)));
     t->to[d] = tessi_scope_let(l, tessi_sprintf(l->arena, "%s_step_end", dim),
                                tessi_l_op(l, OP_MIN, end, to));
-    t->is_first = tessi_scope_let(l, "is_first", tessi_l_op(l, OP_EQ, t->from[d], from));
 }
 
 void tessi_lower_tiles(Lower *l, const PlanGroup *group)

@@ -8,13 +8,14 @@
 enum { HIDES_A_LOAD = 3 }; /* operations on values from caches */
 enum { ROW_BYTES = 64 };   /* the widest vector, and so how far from its middle a row is read */
 
-/* A row of a buffer that a loop reads at places between min and max from `base`, the last index; `load` tells the
- * others. */
+/* A row of a buffer that a loop reads at places between min and max from `middle` behind `base`, the last index; `load`
+ * tells the others. */
 typedef struct Row {
     LExpr load;
     LExprId base;
-    int64_t min, max;
-    LExprId name; /* where that is in scope */
+    int64_t middle, min, max;
+    int64_t first, last; /* of all that is read from there, however far from the middle */
+    LExprId name;        /* where that is in scope */
 } Row;
 
 typedef struct Rows {
@@ -27,8 +28,11 @@ typedef struct Rows {
     uint32_t *seen, *done, stamp; /* by LExprId */
     LExprId *changed;
     uint32_t *set,
-        *stored;   /* by LVarId and LBufferId: the stamp of the loop that sets or stores it */
-    uint32_t loop; /* that stamp */
+        *stored; /* by LVarId and LBufferId: the stamp of the loop that sets or stores it */
+    LExprId *
+        named_as; /* by LVarId: what a loop's own name for a place stands for; none: more than one place */
+    uint32_t *named_in; /* by LVarId: the stamp of that loop */
+    uint32_t loop;      /* that stamp */
 } Rows;
 
 /* A place of the loop without the constant in its last index. */
@@ -39,9 +43,17 @@ typedef struct Place {
 
 static Place place_of(const Rows *r, const LExpr *load)
 {
-    Place place;
-    place.base = tessi_pass_without_constant(r->p, load->arg[load->n_args - 1], &place.offset);
+    Place place = { .base = load->arg[load->n_args - 1] };
+    const LExpr *e = tessi_lexpr(r->p, place.base);
+    if (e->kind == LEXPR_VAR && r->named_in[e->var.v] == r->loop && r->named_as[e->var.v].v)
+        place.base = r->named_as[e->var.v];
+    place.base = tessi_pass_without_constant(r->p, place.base, &place.offset);
     return place;
+}
+
+static int64_t most_of(const LExpr *load, const LoopProgram *p)
+{
+    return ROW_BYTES / (int64_t)tessi_type_info(p->buffers.at[load->buffer.v].type)->bytes;
 }
 
 static Row *find_row(Rows *r, const LExpr *load, LExprId base)
@@ -86,19 +98,39 @@ static void note_load(Rows *r, const LExpr *e)
         if (!is_constant(r, e->arg[d]))
             return;
     const Place place = place_of(r, e);
-    const int64_t most = ROW_BYTES / bytes;
-    if (place.offset < -most || place.offset > most)
+    if (!is_constant(r, place.base))
         return;
+    const int64_t most = most_of(e, r->p), at = place.offset;
+    const bool near = at >= -most && at <= most;
     Row *row = find_row(r, e, place.base);
     if (!row) {
-        const Row fresh = {
-            .load = *e, .base = place.base, .min = place.offset, .max = place.offset
-        };
+        const Row fresh = { .load = *e,
+                            .base = place.base,
+                            .min = near ? at : most + 1,
+                            .max = near ? at : -most - 1,
+                            .first = at,
+                            .last = at };
         VEC_PUSH(r->scratch, &r->rows, fresh);
         return;
     }
-    row->min = place.offset < row->min ? place.offset : row->min;
-    row->max = place.offset > row->max ? place.offset : row->max;
+    row->min = near && at < row->min ? at : row->min;
+    row->max = near && at > row->max ? at : row->max;
+    row->first = at < row->first ? at : row->first;
+    row->last = at > row->last ? at : row->last;
+}
+
+/* Tiles hold points before their own: what is read around those is around a whole vector further on. */
+static void find_middle(const Rows *r, Row *row)
+{
+    const int64_t most = most_of(&row->load, r->p);
+    if (row->first < 0 || is_window(row))
+        return;
+    const int64_t middle = (row->first + row->last) / 2, vector = (middle + most / 2) / most * most;
+    if (row->first < vector - most || row->last > vector + most)
+        return;
+    row->middle = vector;
+    row->min = row->first - vector;
+    row->max = row->last - vector;
 }
 
 static bool is_counted(const LExpr *e)
@@ -127,11 +159,24 @@ static void find_in_expr(Rows *r, LExprId id)
         find_in_expr(r, e->arg[i]);
 }
 
+/* A name for a place some elements from another one. */
+static void note_name(Rows *r, const LStmt *let)
+{
+    const uint32_t v = let->var.v;
+    const bool again = r->named_in[v] == r->loop && r->named_as[v].v != let->a.v;
+    int64_t constant;
+    tessi_pass_without_constant(r->p, let->a, &constant);
+    r->named_as[v] = constant && !again ? let->a : (LExprId){ 0 };
+    r->named_in[v] = r->loop;
+}
+
 static void find_changes(Rows *r, const LBlock *block)
 {
     PASS_FOREACH (s, block) {
         if (s->kind == LSTMT_SET)
             r->set[s->var.v] = r->loop;
+        if (s->kind == LSTMT_LET && r->p->vars.at[s->var.v].type == TYPE_INDEX)
+            note_name(r, s);
         if (s->buffer.v && s->kind != LSTMT_PREFETCH && s->kind != LSTMT_LOCAL) {
             r->stored[s->buffer.v] = r->loop;
             r->stores_image = r->stores_image || r->p->buffers.at[s->buffer.v].kind != LBUF_LOCAL;
@@ -154,12 +199,22 @@ static bool find_rows(Rows *r, const LStmt *loop)
     }
     if (!r->pairs && r->n_operations >= HIDES_A_LOAD * r->n_loads && !r->stores_image)
         return false; /* what lies in two lines is there in time */
-    VEC_FOREACH (const Row, row, &r->rows)
+    VEC_FOREACH (Row, row, &r->rows) {
+        find_middle(r, row);
         any = any || is_window(row);
+    }
     return any;
 }
 
 /* ---- Rewriting --------------------------------------------------------------------------------------------------- */
+
+/* The place so far from the middle of the row. */
+static LExprId further(const Rows *r, const Row *row, int64_t offset)
+{
+    const LExprId none = { 0 };
+    const LExprId by = tessi_lexpr_index(r->p, row->middle + offset);
+    return row->middle + offset ? tessi_lexpr_op(r->p, OP_ADD, row->base, by, none) : row->base;
+}
 
 /* The row by name, which it has from here on to the end of the block. */
 static LExprId name_of(Rows *r, Row *row, LBlock *out)
@@ -170,7 +225,7 @@ static LExprId name_of(Rows *r, Row *row, LBlock *out)
     const LBuffer b = r->p->buffers.at[row->load.buffer.v];
     for (int d = 0; d < b.n_dims; d++)
         index[d] = row->load.arg[d];
-    index[b.n_dims - 1] = row->base;
+    index[b.n_dims - 1] = further(r, row, 0);
     const LExprId load =
         tessi_lexpr_load_lanes(r->p, row->load.lanes, LLOAD_ROW, row->load.buffer, index);
     row->name = tessi_pass_let(r->p, out, tessi_sprintf(r->p->arena, "%s_row", b.name), load);
@@ -184,7 +239,6 @@ static LExprId pair_at(Rows *r, const Row *row, const LExpr *e, int64_t offset)
 {
     uint32_t how = e->ref;
     LExprId index[LOOP_MAX_DIMS];
-    const LExprId none = { 0 };
     if ((offset - row->min) % 2 && how == LLOAD_EVENS) {
         how = LLOAD_ODDS;
         offset--;
@@ -194,8 +248,7 @@ static LExprId pair_at(Rows *r, const Row *row, const LExpr *e, int64_t offset)
     }
     for (int d = 0; d < e->n_args; d++)
         index[d] = e->arg[d];
-    index[e->n_args - 1] =
-        tessi_lexpr_op(r->p, OP_ADD, row->base, tessi_lexpr_index(r->p, offset), none);
+    index[e->n_args - 1] = further(r, row, offset);
     return tessi_lexpr_load_lanes(r->p, e->lanes, how, e->buffer, index);
 }
 
@@ -205,10 +258,10 @@ static LExprId load_changed(Rows *r, LExprId id, const LExpr *e, LBlock *out)
         return id;
     const Place place = place_of(r, e);
     Row *row = find_row(r, e, place.base);
-    if (!row || !is_window(row) || place.offset < row->min || place.offset > row->max)
+    const int64_t offset = row ? place.offset - row->middle : 0;
+    if (!row || !is_window(row) || offset < row->min || offset > row->max)
         return id;
-    return e->ref ? pair_at(r, row, e, place.offset)
-                  : tessi_lexpr_at(r->p, name_of(r, row, out), place.offset);
+    return e->ref ? pair_at(r, row, e, offset) : tessi_lexpr_at(r->p, name_of(r, row, out), offset);
 }
 
 static LExprId changed(Rows *r, LExprId id, LBlock *out)
@@ -290,7 +343,9 @@ void tessi_loop_rows(LoopProgram *p)
                .done = ARENA_NEW_ARRAY(a, uint32_t, n),
                .changed = ARENA_NEW_ARRAY(a, LExprId, n),
                .set = ARENA_NEW_ARRAY(a, uint32_t, p->vars.n),
-               .stored = ARENA_NEW_ARRAY(a, uint32_t, p->buffers.n) };
+               .stored = ARENA_NEW_ARRAY(a, uint32_t, p->buffers.n),
+               .named_as = ARENA_NEW_ARRAY(a, LExprId, p->vars.n),
+               .named_in = ARENA_NEW_ARRAY(a, uint32_t, p->vars.n) };
     VEC_FOREACH (LFunction, f, &p->functions)
         if (!f->is_kernel)
             visit(&r, &f->body);

@@ -11,8 +11,8 @@ static int64_t of_ring(const PlanFacts *f, const Plan *p, const PlanGroup *group
         return 0;
     const PlanRegion *region = &regions->at[id.v];
     const uint8_t d = tessi_level_roll_dim(group);
-    return p->gpu ? 1 + region->ahead[d] - region->back[d]
-                  : tessi_level_roll(&group->levels) + region->hi[d] - region->lo[d];
+    const int64_t step = p->gpu ? 1 : tessi_level_roll(&group->levels);
+    return step + region->ahead[d] - region->back[d];
 }
 
 static int64_t of_lanes(const PlanFacts *f, const Plan *p, const PlanGroup *group, StageId id)

@@ -296,7 +296,7 @@ bool tessi_plan_same_region(const PlanFacts *f, const PlanRegions *regions, Stag
 {
     const PlanRegion *x = &regions->at[a.v], *y = &regions->at[b.v];
     for (uint8_t d = 0; d < MAX_DIMS; d++)
-        if (x->lo[d] != y->lo[d] || x->hi[d] != y->hi[d]
+        if (x->lo[d] != y->lo[d] || x->hi[d] != y->hi[d] || x->ahead[d] != y->ahead[d]
             || regions->wraps[a.v][d] != regions->wraps[b.v][d])
             return false;
     return tessi_stage_same_domain(tessi_stage(f->g, a), tessi_stage(f->g, b));

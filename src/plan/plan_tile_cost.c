@@ -87,6 +87,25 @@ int64_t tessi_plan_tile_bytes(const PlanFacts *f, const PlanGroup *group,
     return total;
 }
 
+/* Of what a stage writes to its ring and what is read from there, the share that the second cache moves. Where the rows
+ * of a step and those read around them fit into the first cache, the next pass finds there what has just been written:
+ * these rows go out once, and those around the next step come back. */
+static double share_moved(const PlanFacts *f, const Machine *m, const PlanRegion *region,
+                          const int64_t *tile, uint16_t roll)
+{
+    const Stage *s = tessi_stage(f->g, region->stage);
+    int64_t before[MAX_DIMS], size[MAX_DIMS], bytes = 0;
+    if (!roll || s->n_dims < 2)
+        return 1;
+    const uint8_t y = (uint8_t)(s->n_dims - 2);
+    const int64_t around = region->ahead[y] - region->back[y];
+    tessi_plan_scratch_shape(s, region, tile, roll, before, size);
+    size[y] = 2 * roll + around; /* read, and written by the reader */
+    tessi_plan_add_bytes(&bytes, tessi_type_info(s->type)->bytes, size, s->n_dims);
+    const bool fits = (double)bytes <= m->cache_filled * (double)m->l1_bytes;
+    return fits ? (1 + (double)around / roll) / 2 : 1;
+}
+
 /* A step computes whole blocks of rows; the last one takes rows again. */
 static double whole_blocks(uint16_t roll, uint8_t rows)
 {
@@ -123,7 +142,8 @@ PlanTile tessi_plan_cost_of_tile(const PlanFacts *f, const Machine *m, const Pla
         VEC_FOREACH (const StageId, id, &pass->stages) {
             ScalarType t = tessi_stage(f->g, *id)->type;
             tile.seconds += overlap * tessi_plan_load_seconds(m, t);
-            moved += overlap * 2 * tessi_type_info(t)->bytes;
+            moved += overlap * 2 * tessi_type_info(t)->bytes
+                     * share_moved(f, m, &regions->at[id->v], size, roll);
         }
     }
     const StageList results = { group->members.at, group->members.n, group->members.n };

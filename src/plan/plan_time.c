@@ -113,7 +113,7 @@ static BlockTime best_time(Arena *a, const Graph *g, const Machine *m, BlockTime
         time[k] = (BlockTime){ t, t > 1 ? blocks_left(g, k + 1, t, gpu) : 0 };
         const double now = seconds_of(a, g, m, time);
         const double code = log2((double)t / chosen.turns); /* times that it doubles */
-        const bool better = best < 0 || now <= pow(m->time_gain, code) * best;
+        const bool better = best < 0 || now <= pow(gpu ? m->time_gain : m->turns_gain, code) * best;
         best = better ? now : best;
         chosen = better ? time[k] : chosen;
         in_vain = better ? 0 : in_vain + 1;

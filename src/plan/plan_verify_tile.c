@@ -19,7 +19,7 @@ static const char *name_of(const TileCheck *c, StageId id)
 static int64_t ring_rows(const PlanRegion *region, uint8_t d, uint16_t roll)
 {
     int64_t rows = 1;
-    while (rows < roll + region->hi[d] - region->lo[d])
+    while (rows < roll + region->ahead[d] - region->back[d])
         rows *= 2;
     return rows;
 }

@@ -548,6 +548,9 @@ static void illegal_plans_are_refused(void **state)
         { "stage square inline\ngroup o\ny 32 grid\nx 32 grid\ny 8 step\nx lanes\nstage temp at "
           "y.step in scratch keep 9\nstage out in memory\n",
           "stage 'temp' keeps 10 rows for its readers, not 9" },
+        { "group o\ny 32 grid\nx 32 grid\ny 8 step\nx lanes\nstage square at y.step in scratch "
+          "keep 10\nstage temp at y.step in scratch\nstage out in memory\n",
+          "stage 'square' keeps 8 rows for its readers, not 10" },
         { "stage square inline\ngroup o\ny 32 grid\nx 32 grid\nx lanes\nstage temp at x.grid in "
           "scratch keep 9\nstage out in memory\n",
           "stage 'temp' keeps 0 rows for its readers, not 9" },
