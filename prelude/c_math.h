@@ -159,6 +159,21 @@ TESS_FN float tess_log10_f32(float x)
     return tess_log_limits_f32(x, fmaf(l.e, 0x1.344136p-2f, small));
 }
 
+#ifndef TESS_RATIO
+/* a / b, of b neither near 0 nor large. */
+TESS_FN double tess_ratio_f64(double a, double b)
+{
+    return a / b;
+}
+#endif
+/* Of 2 atanh(s) / log(2) / s in powers of s^2, then of 2^r, the highest first. In a table, since kernels find operands
+ * in constant memory for nothing, and load others with two instructions. */
+TESS_TABLE double tess_pow_terms[] = {
+    0x1.21b4101af61aap-2,  0x1.47952006e773fp-2, 0x1.a61a2ffcfc713p-2,  0x1.2776c292186dep-1,
+    0x1.ec709dc53ce4bp-1,  0x1.71547652b8251p+1, 0x1.e2aa289e90a4ep-17, 0x1.446bd945bb2a6p-13,
+    0x1.5da249c76e413p-10, 0x1.3b29da36710e9p-7, 0x1.c6b073169d828p-5,  0x1.ebfbe0a6ab069p-3,
+    0x1.62e42ffcac62fp-1,  0x1.ffffffffab98dp-1,
+};
 /* In double, since the error of the logarithm is multiplied by up to 150. */
 TESS_FN float tess_pow_f32(float x, float y)
 {
@@ -166,12 +181,12 @@ TESS_FN float tess_pow_f32(float x, float y)
     uint64_t u = tess_bits_f64(a) - 0x3fe6a09e667f3bcdu;
     double e = (double)((int32_t)(u >> 32) >> 20);
     double m = tess_real_f64((u & 0xfffffffffffffu) + 0x3fe6a09e667f3bcdu);
-    double s = (m - 1.0) / (m + 1.0), z = s * s;
-    double l = fma(0x1.21b4101af61aap-2, z, 0x1.47952006e773fp-2);
-    l = fma(l, z, 0x1.a61a2ffcfc713p-2);
-    l = fma(l, z, 0x1.2776c292186dep-1);
-    l = fma(l, z, 0x1.ec709dc53ce4bp-1);
-    l = fma(l, z, 0x1.71547652b8251p+1);
+    double s = tess_ratio_f64(m - 1.0, m + 1.0), z = s * s;
+    double l = fma(tess_pow_terms[0], z, tess_pow_terms[1]);
+    l = fma(l, z, tess_pow_terms[2]);
+    l = fma(l, z, tess_pow_terms[3]);
+    l = fma(l, z, tess_pow_terms[4]);
+    l = fma(l, z, tess_pow_terms[5]);
     l = fma(l, s, e); /* log2(a) for 0 < a < inf */
     l = tess_select_f64(a == 0, -(double)INFINITY, l);
     l = tess_select_f64(a < (double)INFINITY, l, a);
@@ -180,13 +195,13 @@ TESS_FN float tess_pow_f32(float x, float y)
     w = tess_select_f64(w < -300.0, -300.0, w); /* branches would keep GCC from vectors */
     w = tess_select_f64(w > 300.0, 300.0, w);
     double t = w + TESS_ROUNDER_F64, r = w - (t - TESS_ROUNDER_F64);
-    double p = fma(0x1.e2aa289e90a4ep-17, r, 0x1.446bd945bb2a6p-13);
-    p = fma(p, r, 0x1.5da249c76e413p-10);
-    p = fma(p, r, 0x1.3b29da36710e9p-7);
-    p = fma(p, r, 0x1.c6b073169d828p-5);
-    p = fma(p, r, 0x1.ebfbe0a6ab069p-3);
-    p = fma(p, r, 0x1.62e42ffcac62fp-1);
-    p = fma(p, r, 0x1.ffffffffab98dp-1);
+    double p = fma(tess_pow_terms[6], r, tess_pow_terms[7]);
+    p = fma(p, r, tess_pow_terms[8]);
+    p = fma(p, r, tess_pow_terms[9]);
+    p = fma(p, r, tess_pow_terms[10]);
+    p = fma(p, r, tess_pow_terms[11]);
+    p = fma(p, r, tess_pow_terms[12]);
+    p = fma(p, r, tess_pow_terms[13]);
     float power = (float)(p * tess_real_f64((tess_bits_f64(t) + 1023u) << 52));
 
     float halved = 0.5f * y;

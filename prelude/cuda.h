@@ -174,6 +174,33 @@ TESS_FN uint16_t tess_to_half(float x)
 #define TESS_FROM_HALF(h) tess_from_half(h)
 #define TESS_TO_HALF(x)   tess_to_half(x)
 
+/* Without a branch for x near the ends of the range of floats, which would keep code on its side of each root: small x
+ * are scaled. The others are the sequence of sqrtf itself. */
+TESS_FN float tess_root_f32(float x)
+{
+    const bool small = x < 0x1p-100f;
+    const float s = small ? x * 0x1p96f : x;
+    float y;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(s));
+    const float near = s * y, root = fmaf(fmaf(-near, near, s), 0.5f * y, near);
+    return (x == 0) | (x == INFINITY) ? x : small ? root * 0x1p-48f : root;
+}
+#define sqrtf tess_root_f32
+
+/* The sequence of a division, without the branch for operands near the ends of the range. */
+#define TESS_RATIO
+TESS_FN double tess_ratio_f64(double a, double b)
+{
+    double r;
+    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(r) : "d"(b));
+    double e = fma(-b, r, 1.0);
+    r = fma(r, fma(e, e, e), r);
+    e = fma(-b, r, 1.0);
+    r = fma(r, e, r);
+    const double q = a * r;
+    return fma(r, fma(-b, q, a), q);
+}
+
 /* Roots of whole numbers: the sequence of sqrtf without the question whether x is near the ends of the range of
  * floats. */
 #define TESS_SQRT_WHOLE
