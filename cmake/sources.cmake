@@ -82,7 +82,7 @@ set(TESSERA_SOURCES
     src/loop/lower_state.c src/loop/lower_runs.c src/loop/lower_strip.c src/loop/lower_sums.c src/loop/lower_taps.c
     src/loop/lower_tile.c src/loop/lower_tiles.c src/loop/lower_transform.c src/loop/lower_vectors.c
     src/loop/lower_warp.c src/loop/lower_warp_edges.c src/loop/lower_warp_frame.c
-    src/loop/lower_warp_give.c src/loop/lower_window.c
+    src/loop/lower_warp_give.c src/loop/lower_warp_images.c src/loop/lower_window.c
     src/loop/lower_words.c src/loop/dots_match.c src/loop/pass.c src/loop/pass_channels.c
     src/loop/pass_both.c src/loop/pass_chains.c src/loop/pass_dots.c src/loop/pass_lanes.c src/loop/pass_late.c
     src/loop/pass_pairs.c src/loop/pass_rows.c src/loop/pass_slide.c src/loop/pass_turn.c src/loop/vector_check.c

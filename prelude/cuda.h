@@ -68,6 +68,8 @@ typedef int32_t tess_idx;
 #define TESS_SHARED               __shared__ __align__(16)
 #define TESS_BARRIER              __syncthreads()
 #define TESS_UNROLL               _Pragma("unroll")
+#define TESS_UNROLL_BY(n)         TESS_PRAGMA(unroll n)
+#define TESS_PRAGMA(words)        _Pragma(#words)
 #define TESS_NO_UNROLL            _Pragma("unroll 1")
 #define TESS_PREFETCH(p)          asm volatile("prefetch.global.L2 [%0];" ::"l"(p))
 #define TESS_HERE(i)              tess_here(i)

@@ -89,6 +89,7 @@ TESS_FN void tess_barrier(void)
 #define TESS_CONSTANT                         __constant
 #define TESS_SHARED                           __local __attribute__((aligned(16)))
 #define TESS_UNROLL                           _Pragma("unroll")
+#define TESS_UNROLL_BY(n)                     TESS_NO_UNROLL /* threads may wait for each other in it */
 #define TESS_NO_UNROLL                        _Pragma("unroll 1")
 #define TESS_PREFETCH(p)                      prefetch(p, 1)
 #define TESS_HERE(i)                          (i)

@@ -122,6 +122,8 @@ static void loop(CWriter *w, const LStmt *s, bool is_last)
         tessi_c_line(w, "%s", t->simd);
     else if (s->flags & LFOR_UNROLL)
         tessi_c_line(w, "%s", t->unroll);
+    else if (s->flags & LFOR_ROLLED && s->vectors > 1 && t->unroll_by)
+        tessi_c_line(w, "%s(%d)", t->unroll_by, s->vectors);
     else if (s->flags & LFOR_ROLLED && t->no_unroll)
         tessi_c_line(w, "%s", t->no_unroll);
     uint32_t mark = tessi_c_names_mark(w->names);

@@ -6,16 +6,16 @@
 #include "emit/gpu_stmt.h"
 
 /* Of a row: what all languages of kernels have in common, and the words that all their preludes define. */
-#define EMIT_KERNEL_WORDS                                                                        \
-    .kernels = true, .print = tessi_gpu_print, .print_file = tessi_gpu_print_file,               \
-    .print_header = tessi_gpu_print_header, .index = "tess_idx", .unroll = "TESS_UNROLL",        \
-    .no_unroll = "TESS_NO_UNROLL", .likely = "TESS_LIKELY", .here = "TESS_HERE",                 \
-    .after = "TESS_AFTER", .keep = "TESS_KEEP", .atomic_add = "TESS_ATOMIC_ADD_",                \
-    .take = "TESS_TAKE", .give = "TESS_GIVE", .pitch = "TESS_PITCH_", .barrier = "TESS_BARRIER", \
-    .whole_roots = true, .table = "TESS_CONSTANT", .flag = "uint8_t", .byte = "uint8_t",         \
-    .stride = "int64_t", .value = "const ", .global = "TESS_GLOBAL ",                            \
-    .const_global = "TESS_CONST_GLOBAL ", .constant = "TESS_CONSTANT ",                          \
-    .restricted = "TESS_RESTRICT "
+#define EMIT_KERNEL_WORDS                                                                  \
+    .kernels = true, .print = tessi_gpu_print, .print_file = tessi_gpu_print_file,         \
+    .print_header = tessi_gpu_print_header, .index = "tess_idx", .unroll = "TESS_UNROLL",  \
+    .unroll_by = "TESS_UNROLL_BY", .no_unroll = "TESS_NO_UNROLL", .likely = "TESS_LIKELY", \
+    .here = "TESS_HERE", .after = "TESS_AFTER", .keep = "TESS_KEEP",                       \
+    .atomic_add = "TESS_ATOMIC_ADD_", .take = "TESS_TAKE", .give = "TESS_GIVE",            \
+    .pitch = "TESS_PITCH_", .barrier = "TESS_BARRIER", .whole_roots = true,                \
+    .table = "TESS_CONSTANT", .flag = "uint8_t", .byte = "uint8_t", .stride = "int64_t",   \
+    .value = "const ", .global = "TESS_GLOBAL ", .const_global = "TESS_CONST_GLOBAL ",     \
+    .constant = "TESS_CONSTANT ", .restricted = "TESS_RESTRICT "
 
 /* The kernel being printed. */
 typedef struct GpuWriter {

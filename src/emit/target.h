@@ -58,7 +58,7 @@ struct EmitTarget {
 
     /* ---- Words; NULL: there is none, and what asks for it is printed without ---- */
     /* Before loops: on all cores (with _LONG or _SIMD behind it), in vectors, written out, not to be written out. */
-    const char *parallel, *simd, *unroll, *no_unroll;
+    const char *parallel, *simd, *unroll, *unroll_by, *no_unroll;
     const char *likely;       /* a condition that mostly holds */
     const char *here, *after; /* a value computed where it stands; behind another one */
     const char *keep;         /* a value that nobody uses, and that must be computed */

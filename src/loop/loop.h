@@ -135,7 +135,7 @@ enum {
     LFOR_PARALLEL = 1, /* iterations touch no common element (the interpreter checks) */
     LFOR_SIMD = 2,     /* may be executed in vectors: no carried dependence */
     LFOR_UNROLL = 4,
-    LFOR_ROLLED = 32, /* seldom executed: not worth unrolling */
+    LFOR_ROLLED = 32, /* not worth unrolling, but for `vectors` iterations */
     /* parallel: each iteration goes to the next core that is free, not in equal parts */
     LFOR_DEALT = 64,
     /* parallel, of kernels: iterations have blocks of their own, or threads of the block, along `axis` */
@@ -164,7 +164,7 @@ struct LStmt {
     int64_t step;   /* FOR: > 0; SHIFT: not 0 */
     uint8_t lanes;  /* FOR: the step is so many vectors with lanes of so many bytes; 0 = scalars */
     uint32_t least; /* FOR: it runs over at least so many values, which printers may rely on */
-    /* FOR with SIMD: vectors that a step had better take side by side; 0 and 1 = one */
+    /* FOR with SIMD: vectors that a step had better take side by side; with ROLLED: iterations in a row; 0, 1 = one */
     uint8_t vectors;
     uint8_t axis; /* FOR with GRID or THREAD: 0 = x, 1 = y, 2 = z */
     LBlock body, orelse;

@@ -339,8 +339,11 @@ static void print_for(Printer *pr, const LStmt *s)
     tessi_text_add(pr->out, s->flags & LFOR_SIMD ? "simd " : "");
     if (s->flags & LFOR_SIMD && s->vectors > 1)
         tessi_text_addf(pr->out, "%d ", s->vectors);
-    tessi_text_addf(pr->out, "%s%sfor %s in ", s->flags & LFOR_UNROLL ? "unroll " : "",
-                    s->flags & LFOR_ROLLED ? "rolled " : "", var_key(pr, s->var));
+    tessi_text_add(pr->out, s->flags & LFOR_UNROLL ? "unroll " : "");
+    tessi_text_add(pr->out, s->flags & LFOR_ROLLED ? "rolled " : "");
+    if (s->flags & LFOR_ROLLED && s->vectors > 1)
+        tessi_text_addf(pr->out, "%d ", s->vectors);
+    tessi_text_addf(pr->out, "for %s in ", var_key(pr, s->var));
     print_expr(pr, s->a, 0);
     tessi_text_add(pr->out, " .. ");
     print_expr(pr, s->b, 0);

@@ -327,6 +327,15 @@ static bool read_form(LoopReader *r, LStmt *s, const char *form)
     return declare_var(r, &f.name, f.like, &s->var);
 }
 
+/* A number, or 1. */
+static uint8_t read_side_by_side(LoopReader *r, const char *fault)
+{
+    uint32_t n = 1;
+    if (r->token.kind == LTOK_NUMBER && (!tessi_loop_read_natural(r, &n) || n > UINT8_MAX))
+        tessi_loop_fault(r, fault);
+    return (uint8_t)n;
+}
+
 /* The words before `for`; what they say goes to *s. False when there are none. */
 static bool read_loop_flags(LoopReader *r, LStmt *s)
 {
@@ -344,15 +353,14 @@ static bool read_loop_flags(LoopReader *r, LStmt *s)
     *flags |= tessi_loop_accept_word(r, "parallel") ? LFOR_PARALLEL : 0;
     *flags |= *flags & LFOR_PARALLEL && tessi_loop_accept_word(r, "dealt") ? LFOR_DEALT : 0;
     if (tessi_loop_accept_word(r, "simd")) {
-        uint32_t vectors = 1;
         *flags |= LFOR_SIMD;
-        if (r->token.kind == LTOK_NUMBER
-            && (!tessi_loop_read_natural(r, &vectors) || vectors > UINT8_MAX))
-            tessi_loop_fault(r, "the vectors of a loop are 1 to 255");
-        s->vectors = (uint8_t)vectors;
+        s->vectors = read_side_by_side(r, "the vectors of a loop are 1 to 255");
     }
     *flags |= tessi_loop_accept_word(r, "unroll") ? LFOR_UNROLL : 0;
-    *flags |= tessi_loop_accept_word(r, "rolled") ? LFOR_ROLLED : 0;
+    if (tessi_loop_accept_word(r, "rolled")) {
+        *flags |= LFOR_ROLLED;
+        s->vectors = read_side_by_side(r, "the iterations of a loop are 1 to 255");
+    }
     return *flags != 0;
 }
 

@@ -207,37 +207,18 @@ typedef struct TileStores {
     bool *in_pixel; /* by member: it is stored with the first channel */
 } TileStores;
 
-/* The number of the member that is stored to the buffer; job->n: none. */
-static uint32_t member_of(const Lower *l, const Job *job, LBufferId to)
-{
-    uint32_t i = 0;
-    while (i < job->n && l->buffer[job->stage[i].v].v != to.v)
-        i++;
-    return i;
-}
-
 /* Finds the images of which the members are all channels. */
 static void find_pixels(TileStores *t)
 {
-    Lower *l = t->l;
     const Job *job = t->nest->user;
-    t->pixels = ARENA_NEW_ARRAY(l->arena, uint32_t *, job->n);
-    t->in_pixel = ARENA_NEW_ARRAY(l->arena, bool, job->n);
-    for (uint32_t i = 0; i < job->n && !job->to_scratch; i++) {
-        const LBufferId to = l->buffer[job->stage[i].v];
-        const uint32_t channels = tessi_loop_channels(l->p, to);
-        if (t->in_pixel[i] || t->bytes[i] || !tessi_pixels_hold(l, to, t->columns))
-            continue;
-        uint32_t *cell = ARENA_NEW_ARRAY(l->arena, uint32_t, channels);
-        bool all = true;
-        for (uint32_t c = 0; c < channels; c++) {
-            cell[c] = member_of(l, job, tessi_loop_channel(l->p, to, c));
-            all = all && cell[c] < job->n;
-        }
-        for (uint32_t c = 0; c < channels && all; c++)
-            t->in_pixel[cell[c]] = true;
-        t->pixels[i] = all ? cell : NULL;
-    }
+    t->pixels = ARENA_NEW_ARRAY(t->l->arena, uint32_t *, job->n);
+    t->in_pixel = ARENA_NEW_ARRAY(t->l->arena, bool, job->n);
+    for (uint32_t i = 0; i < job->n; i++)
+        t->in_pixel[i] = t->bytes[i];
+    if (!job->to_scratch)
+        tessi_pixels_find(t->l, job->stage, job->n, t->columns, t->pixels, t->in_pixel);
+    for (uint32_t i = 0; i < job->n; i++)
+        t->in_pixel[i] = t->in_pixel[i] && !t->bytes[i];
 }
 
 /* So many columns of a row of a tile from t->column on; words when the row is complete. */

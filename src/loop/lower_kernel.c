@@ -58,3 +58,23 @@ void tessi_kernel_outer_dims(Lower *l, const Nest *nest, uint8_t n, Coord *coord
     LExprId number = tessi_kernel_grid(l, 2, n == 1 ? "plane" : "planes", total);
     tessi_nest_outer_coords(l, nest, number, n, coord);
 }
+
+static LExprId inside(Lower *l, LExprId at, LExprId size)
+{
+    at = tessi_l_op(l, OP_MIN, at, tessi_l_op(l, OP_SUB, size, tessi_l_int(l, 1)));
+    return tessi_l_op(l, OP_MAX, at, tessi_l_int(l, 0));
+}
+
+void tessi_kernel_fetch(Lower *l, StageId image, const LExprId *at)
+{
+    const Stage *s = tessi_stage(l->g, image);
+    LExprId index[MAX_DIMS];
+    for (uint8_t d = 0; d < s->n_dims; d++)
+        index[d] = inside(l, at[d], tessi_lower_size(l, s->size[d]));
+    tessi_scope_place(l, index, s->n_dims);
+    LStmt *stmt = tessi_scope_stmt(l, LSTMT_PREFETCH);
+    stmt->buffer = l->buffer[image.v];
+    stmt->n_index = s->n_dims;
+    for (uint8_t d = 0; d < s->n_dims; d++)
+        stmt->index[d] = index[d];
+}

@@ -24,6 +24,10 @@ LExprId tessi_kernel_blocks(Lower *l, LExprId extent, int64_t size);
 /* from <= at < to in n dimensions. */
 LExprId tessi_kernel_within(Lower *l, uint8_t n, const LExprId *from, const LExprId *to,
                             const LExprId *at);
+/* Asks the second cache for what a later step reads of an image, at a point that may lie outside: so many steps before
+ * it is read. */
+enum { KERNEL_FETCH_STEPS = 2 };
+void tessi_kernel_fetch(Lower *l, StageId image, const LExprId *at);
 /* ---- lower_blocks.c ---- */
 /* Blocks of so many rows and columns of points over an image that ends at `end`; one whose first point is in [from,
  * to) lies inside with all it reads. Each function opens the grid of some of them and sets `first`, the first point

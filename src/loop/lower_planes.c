@@ -132,30 +132,9 @@ void tessi_planes_move(const Tiles *t)
 
 /* ---- Planes of later steps -------------------------------------------------------------------- */
 
-static LExprId within(Lower *l, LExprId at, LExprId size)
-{
-    at = tessi_l_op(l, OP_MIN, at, tessi_l_op(l, OP_SUB, size, tessi_l_int(l, 1)));
-    return tessi_l_op(l, OP_MAX, at, tessi_l_int(l, 0));
-}
-
 /* Some threads ask for the same line: threads side by side for rows in turn. */
-static void fetch(const Tiles *t, const Stage *s, LBufferId image, const LExprId *at)
-{
-    Lower *l = t->l;
-    LExprId index[MAX_DIMS];
-    for (uint8_t d = 0; d < t->n_dims; d++)
-        index[d] = within(l, at[d], tessi_lower_size(l, s->size[d]));
-    tessi_scope_place(l, index, t->n_dims);
-    LStmt *stmt = tessi_scope_stmt(l, LSTMT_PREFETCH);
-    stmt->buffer = image;
-    stmt->n_index = t->n_dims;
-    for (uint8_t d = 0; d < t->n_dims; d++)
-        stmt->index[d] = index[d];
-}
-
 void tessi_planes_fetch(const Tiles *t)
 {
-    enum { STEPS = 2 };
     Lower *l = t->l;
     const uint8_t z = tessi_level_roll_dim(t->group);
     const int64_t columns = tessi_level_outputs(&t->group->levels, 0);
@@ -173,11 +152,11 @@ void tessi_planes_fetch(const Tiles *t)
         Needs needs = { 0 };
         tessi_needs(tessi_lower_facts(l), l->arena, l->plan, pass->stages.at, pass->stages.n,
                     &needs);
-        at[z] =
-            tessi_l_op(l, OP_ADD, t->plane, tessi_l_int(l, t->regions.at[lead.v].ahead[z] + STEPS));
+        at[z] = tessi_l_op(l, OP_ADD, t->plane,
+                           tessi_l_int(l, t->regions.at[lead.v].ahead[z] + KERNEL_FETCH_STEPS));
         VEC_FOREACH (const StageId, id, &needs.stored)
             if (tessi_stage(l->g, *id)->n_dims == t->n_dims)
-                fetch(t, tessi_stage(l->g, *id), l->buffer[id->v], at);
+                tessi_kernel_fetch(l, *id, at);
     }
 }
 

@@ -311,6 +311,35 @@ bool tessi_pixels_hold(const Lower *l, LBufferId to, uint32_t columns)
     return channels > 1 && elements_at_once(l, to, columns) > 1;
 }
 
+/* The number of the stage that is stored to the buffer; n: none. */
+static uint32_t stored_to(const Lower *l, const StageId *stage, uint32_t n, LBufferId to)
+{
+    uint32_t i = 0;
+    while (i < n && l->buffer[stage[i].v].v != to.v)
+        i++;
+    return i;
+}
+
+void tessi_pixels_find(Lower *l, const StageId *stage, uint32_t n, uint32_t columns,
+                       uint32_t **pixels, bool *in_pixel)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const LBufferId to = l->buffer[stage[i].v];
+        const uint32_t channels = tessi_loop_channels(l->p, to);
+        if (in_pixel[i] || !tessi_pixels_hold(l, to, columns))
+            continue;
+        uint32_t *cell = ARENA_NEW_ARRAY(l->arena, uint32_t, channels);
+        bool all = true;
+        for (uint32_t c = 0; c < channels; c++) {
+            cell[c] = stored_to(l, stage, n, tessi_loop_channel(l->p, to, c));
+            all = all && cell[c] < n && !in_pixel[cell[c]];
+        }
+        for (uint32_t c = 0; c < channels && all; c++)
+            in_pixel[cell[c]] = true;
+        pixels[i] = all ? cell : NULL;
+    }
+}
+
 void tessi_pixels_give(Lower *l, const TileRow *row, const uint32_t *cell)
 {
     const LBuffer b = l->p->buffers.at[row->to.v];

@@ -38,6 +38,10 @@ void tessi_tile_gives(Lower *l, LBufferId to, const LExprId *index, uint8_t n_in
                       const LExprId *value, uint32_t stride, uint32_t columns);
 /* The pixels of the image that `to` is a channel of can be stored whole, channels side by side. */
 bool tessi_pixels_hold(const Lower *l, LBufferId to, uint32_t columns);
+/* By number of a stage that is stored: of the first channel of pixels that can be stored whole the numbers of all of
+ * them; in_pixel[] of each of these becomes true, and those of which it is true before are left alone. */
+void tessi_pixels_find(Lower *l, const StageId *stage, uint32_t n, uint32_t columns,
+                       uint32_t **pixels, bool *in_pixel);
 /* Stores them; row->value[cell[c]] is channel c of the first. */
 void tessi_pixels_give(Lower *l, const TileRow *row, const uint32_t *cell);
 /* A line of n elements of this type, filled with those of a row from `first` on, counted from x, channels of pixels

@@ -81,7 +81,7 @@ static LBufferId new_held(const Warps *t, StageId id, int64_t rows, int64_t line
 }
 
 /* Lines that are held of it. */
-static int64_t lines_of(const Warps *t, const PlanHeld *h)
+int64_t tessi_warp_lines(const Warps *t, const PlanHeld *h)
 {
     return h->line + t->lines + h->below;
 }
@@ -93,16 +93,16 @@ static void find_places(Warps *t)
     t->result = ARENA_NEW_ARRAY(l->arena, LBufferId, t->group->members.n);
     for (uint32_t i = 0; i < t->warp.held.n; i++) {
         const PlanHeld *h = &t->warp.held.at[i];
-        t->held[i] = new_held(t, h->stage, h->row + t->rows, lines_of(t, h),
+        t->held[i] = new_held(t, h->stage, h->row + t->rows, tessi_warp_lines(t, h),
                               h->column + t->columns + h->right);
         l->place[h->stage.v].scratch = t->held[i];
         t->n_images += h->is_image;
     }
-    if (tessi_level_march(&t->group->levels).ahead)
+    if (tessi_level_march(&t->group->levels).ahead && !t->warp.planes)
         t->ahead = ARENA_NEW_ARRAY(l->arena, LBufferId, t->n_images + 1);
     for (uint32_t i = 0; i < t->n_images && t->ahead; i++)
         t->ahead[i] = new_held(t, t->warp.held.at[i].stage, t->rows,
-                               lines_of(t, &t->warp.held.at[i]), t->columns);
+                               tessi_warp_lines(t, &t->warp.held.at[i]), t->columns);
     for (uint32_t i = 0; i < t->group->members.n; i++) {
         Place *place = &l->place[t->group->members.at[i].v];
         t->result[i] = place->scratch;
@@ -113,7 +113,7 @@ static void find_places(Warps *t)
     }
 }
 
-static void element(const Warps *t, const PlanHeld *h, Cell at, LExprId *index)
+void tessi_warp_element(const Warps *t, const PlanHeld *h, Cell at, LExprId *index)
 {
     for (uint8_t d = 0; d < t->y; d++)
         index[d] = tessi_l_int(t->l, 0);
@@ -123,26 +123,7 @@ static void element(const Warps *t, const PlanHeld *h, Cell at, LExprId *index)
     index[t->n_dims - 1] = tessi_l_int(t->l, h->column + at.column);
 }
 
-/* Element i of the rows that a step adds of an image. */
-static Cell cell_of(const Warps *t, const PlanHeld *h, uint32_t i)
-{
-    const int64_t line = i / t->columns, lines = lines_of(t, h);
-    return (Cell){ line / lines, line % lines - h->line, i % t->columns };
-}
-
-/* The same of what is read ahead. */
-static void element_ahead(const Warps *t, const PlanHeld *h, uint32_t i, LExprId *index)
-{
-    const Cell at = cell_of(t, h, i);
-    for (uint8_t d = 0; d < t->y; d++)
-        index[d] = tessi_l_int(t->l, 0);
-    index[t->y] = tessi_l_int(t->l, at.row);
-    if (t->warp.planes)
-        index[t->y + 1] = tessi_l_int(t->l, h->line + at.line);
-    index[t->n_dims - 1] = tessi_l_int(t->l, at.column);
-}
-
-static LStmt *store(const Warps *t, LStmtKind kind, LBufferId to, const LExprId *index, LExprId a)
+LStmt *tessi_warp_put(const Warps *t, LStmtKind kind, LBufferId to, const LExprId *index, LExprId a)
 {
     LStmt *s = tessi_scope_store(t->l, to, index, t->n_dims, a);
     s->kind = kind;
@@ -152,15 +133,15 @@ static LStmt *store(const Warps *t, LStmtKind kind, LBufferId to, const LExprId 
 LExprId tessi_warp_load(const Warps *t, uint32_t number, Cell at)
 {
     LExprId index[MAX_DIMS];
-    element(t, &t->warp.held.at[number], at, index);
+    tessi_warp_element(t, &t->warp.held.at[number], at, index);
     return tessi_lexpr_load(t->l->p, t->held[number], index, t->n_dims);
 }
 
 void tessi_warp_store(const Warps *t, uint32_t number, Cell at, LExprId value)
 {
     LExprId index[MAX_DIMS];
-    element(t, &t->warp.held.at[number], at, index);
-    store(t, LSTMT_STORE, t->held[number], index, value);
+    tessi_warp_element(t, &t->warp.held.at[number], at, index);
+    tessi_warp_put(t, LSTMT_STORE, t->held[number], index, value);
 }
 
 LExprId tessi_warp_size(const Warps *t, int k)
@@ -225,8 +206,8 @@ static void open_threads(Warps *t)
 }
 
 /* The points of the thread in this step, `delay` rows up; of planes with lines before its own and behind. */
-static Patch patch_of(Warps *t, const Nest *nest, int64_t delay, const int64_t *around,
-                      const TileColumns *vectors)
+Patch tessi_warp_patch(Warps *t, const Nest *nest, int64_t delay, const int64_t *around,
+                       const TileColumns *vectors)
 {
     Lower *l = t->l;
     LExprId row = tessi_l_op(l, OP_ADD, t->row, tessi_l_int(l, -delay));
@@ -244,7 +225,7 @@ static Patch patch_of(Warps *t, const Nest *nest, int64_t delay, const int64_t *
     return patch;
 }
 
-static TileColumns vectors(const Warps *t)
+TileColumns tessi_warp_vectors(const Warps *t)
 {
     return (TileColumns){ .x = t->column,
                           .aligned = (uint32_t)t->columns,
@@ -253,75 +234,31 @@ static TileColumns vectors(const Warps *t)
                           .to = INT64_MAX };
 }
 
-/* The rows of an image that the step adds, into what is held of it or what is held ahead. */
-static void take_image(Warps *t, uint32_t number)
-{
-    Lower *l = t->l;
-    const PlanHeld *h = &t->warp.held.at[number];
-    const uint32_t n = (uint32_t)(t->rows * lines_of(t, h) * t->columns);
-    const int64_t around[2] = { h->line, h->below };
-    const TileColumns columns = vectors(t);
-    const Nest *nest = &t->part[t->n_parts - 1].nest;
-    const Patch patch = patch_of(t, nest, h->delay, around, NULL);
-    Point *coord = tessi_patch_points(l, nest, &patch);
-    LExprId *value = ARENA_NEW_ARRAY(l->arena, LExprId, n), index[MAX_DIMS];
-    const Place held = l->place[h->stage.v];
-    l->place[h->stage.v] = (Place){ 0 };
-    for (uint32_t i = 0; i < n; i++) {
-        value[i] = t->answers ? tessi_warp_image(t, number, coord[i])
-                              : tessi_eval_stage(l, h->stage, coord[i], true);
-        tessi_pin(l, value[i], l->tile_depth);
-    }
-    l->place[h->stage.v] = held;
-    if (!t->answers)
-        tessi_tile_takes(l, value, n, &columns);
-    tessi_scope_place(l, value, n);
-    for (uint32_t i = 0; i < n; i++) {
-        if (t->ahead)
-            element_ahead(t, h, i, index);
-        else
-            element(t, h, cell_of(t, h, i), index);
-        store(t, LSTMT_STORE, t->ahead ? t->ahead[number] : t->held[number], index, value[i]);
-    }
-}
-
-/* What was read ahead. */
-static void take_from_ahead(const Warps *t, uint32_t number)
-{
-    const PlanHeld *h = &t->warp.held.at[number];
-    LExprId to[MAX_DIMS], from[MAX_DIMS];
-    for (uint32_t i = 0; i < t->rows * lines_of(t, h) * t->columns; i++) {
-        element(t, h, cell_of(t, h, i), to);
-        element_ahead(t, h, i, from);
-        store(t, LSTMT_STORE, t->held[number], to,
-              tessi_lexpr_load(t->l->p, t->ahead[number], from, t->n_dims));
-    }
-}
-
 /* The columns of neighbours: column c of a thread is column c mod n of the thread c div n farther on. */
 static void exchange(const Warps *t, uint32_t number)
 {
     Lower *l = t->l;
     const PlanHeld *h = &t->warp.held.at[number];
     LExprId to[MAX_DIMS], from[MAX_DIMS];
-    const int64_t lines = lines_of(t, h);
+    const int64_t lines = tessi_warp_lines(t, h);
     for (int64_t i = 0; i < t->rows * lines; i++) {
         const int64_t row = i / lines - h->late, line = i % lines - h->line;
         for (int64_t c = -h->left; c < t->columns + h->right; c++) {
             if (c >= 0 && c < t->columns)
                 continue;
-            element(t, h, (Cell){ row, line, c }, to);
-            element(t, h, (Cell){ row, line, tessi_floormod(c, t->columns) }, from);
+            tessi_warp_element(t, h, (Cell){ row, line, c }, to);
+            tessi_warp_element(t, h, (Cell){ row, line, tessi_floormod(c, t->columns) }, from);
             LExprId value = tessi_lexpr_load(l->p, t->held[number], from, t->n_dims);
-            store(t, LSTMT_SHIFT, t->held[number], to, value)->step = tessi_floordiv(c, t->columns);
+            tessi_warp_put(t, LSTMT_SHIFT, t->held[number], to, value)->step =
+                tessi_floordiv(c, t->columns);
         }
     }
 }
 
 static void compute(Warps *t, Part *part)
 {
-    const TileColumns columns = vectors(t);
-    const Patch patch = patch_of(t, &part->nest, part->delay, part->around, &columns);
+    const TileColumns columns = tessi_warp_vectors(t);
+    const Patch patch = tessi_warp_patch(t, &part->nest, part->delay, part->around, &columns);
     if (part->job.n)
         tessi_patch_compute(t->l, &part->nest, &patch);
 }
@@ -338,7 +275,8 @@ static uint32_t kept_of(const Warps *t, const PlanHeld *h, Cell **out)
 {
     const int64_t columns = h->left + t->columns + h->right;
     uint32_t n = 0;
-    *out = ARENA_NEW_ARRAY(t->l->arena, Cell, (size_t)(h->keep * lines_of(t, h) * columns + 1));
+    *out = ARENA_NEW_ARRAY(t->l->arena, Cell,
+                           (size_t)(h->keep * tessi_warp_lines(t, h) * columns + 1));
     for (int64_t row = -h->keep; row < 0; row++)
         for (int64_t line = -h->line; line < t->lines + h->below; line++)
             for (int64_t c = -h->left; c < t->columns + h->right; c++)
@@ -356,11 +294,11 @@ static void keep_rows(const Warps *t)
         Cell *cell;
         const uint32_t n = kept_of(t, h, &cell);
         for (uint32_t k = 0; k < n; k++) {
-            element(t, h, cell[k], to);
+            tessi_warp_element(t, h, cell[k], to);
             cell[k].row += t->rows;
-            element(t, h, cell[k], from);
-            store(t, LSTMT_STORE, t->held[i], to,
-                  tessi_lexpr_load(t->l->p, t->held[i], from, t->n_dims));
+            tessi_warp_element(t, h, cell[k], from);
+            tessi_warp_put(t, LSTMT_STORE, t->held[i], to,
+                           tessi_lexpr_load(t->l->p, t->held[i], from, t->n_dims));
         }
     }
 }
@@ -377,8 +315,9 @@ static void clear_rows(const Warps *t)
         Cell *cell;
         const uint32_t n = kept_of(t, h, &cell);
         for (uint32_t k = 0; k < n; k++) {
-            element(t, h, cell[k], to);
-            store(t, LSTMT_STORE, t->held[i], to, tessi_lexpr_const(l->p, value, (Value){ 0 }));
+            tessi_warp_element(t, h, cell[k], to);
+            tessi_warp_put(t, LSTMT_STORE, t->held[i], to,
+                           tessi_lexpr_const(l->p, value, (Value){ 0 }));
         }
     }
     tessi_scope_close(l);
@@ -392,22 +331,34 @@ static void take_images(Warps *t, LExprId row)
     t->row = row;
     open_threads(t);
     for (uint32_t i = 0; i < t->n_images; i++)
-        take_image(t, i);
+        tessi_warp_take(t, i);
     tessi_scope_close(t->l);
     t->row = before;
+}
+
+static void fetch_planes(Warps *t)
+{
+    if (!t->warp.planes || !tessi_level_march(&t->group->levels).ahead)
+        return;
+    open_threads(t);
+    for (uint32_t i = 0; i < t->n_images; i++)
+        if (tessi_stage(t->l->g, t->warp.held.at[i].stage)->n_dims == t->n_dims)
+            tessi_warp_fetch(t, i);
+    tessi_scope_close(t->l);
 }
 
 /* The images that the step reads; with those ahead, of the next step, if there is one. */
 static void images_of_step(Warps *t, LExprId number)
 {
     Lower *l = t->l;
+    fetch_planes(t);
     if (!t->ahead) {
         take_images(t, t->row);
         return;
     }
     open_threads(t);
     for (uint32_t i = 0; i < t->n_images; i++)
-        take_from_ahead(t, i);
+        tessi_warp_take_from_ahead(t, i);
     tessi_scope_close(l);
     LExprId next = tessi_l_op(l, OP_ADD, number, tessi_l_int(l, 1));
     tessi_scope_if(l, tessi_l_op(l, OP_LT, next, t->steps));
@@ -464,11 +415,23 @@ static LExprId row_of(const Warps *t, LExprId number)
     return tessi_l_op(l, OP_ADD, t->first[0], row);
 }
 
+/* Steps that stand one behind the other: as many as after which each plane that is held is in the registers again that
+ * it was in, so that none are copied. */
+static uint8_t steps_at_once(const Warps *t)
+{
+    enum { MOST = 3 };
+    int64_t n = 1;
+    VEC_FOREACH (const PlanHeld, h, &t->warp.held)
+        n = h->keep + 1 > n ? h->keep + 1 : n;
+    return t->warp.planes && !t->answers && n <= MOST ? (uint8_t)n : 1;
+}
+
 /* Steps from one on, before another. */
 static void run_steps(Warps *t, LExprId from, LExprId to)
 {
     Lower *l = t->l;
     LVarId v = tessi_scope_for(l, "step", from, to, 1, LFOR_ROLLED);
+    l->scopes.at[tessi_scope_depth(l)].stmt->vectors = steps_at_once(t);
     const LExprId number = tessi_lexpr_var(l->p, v);
     t->row = tessi_scope_let(l, "row", row_of(t, number));
     step(t, number);

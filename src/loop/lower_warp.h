@@ -1,6 +1,7 @@
 /* Inside lowering: kernels of warps.
  *
  *   lower_warp.c        steps of strips, and what threads hold
+ *   lower_warp_images.c what they read
  *   lower_warp_give.c   results
  *   lower_warp_frame.c  strips inside a frame
  *   lower_warp_edges.c  what stands outside an image, answered in what they hold */
@@ -51,11 +52,29 @@ typedef struct Warps {
 typedef struct Cell {
     int64_t row, line, column;
 } Cell;
+/* Its indices in what is held. */
+void tessi_warp_element(const Warps *t, const PlanHeld *h, Cell at, LExprId *index);
+/* Lines that are held of it. */
+int64_t tessi_warp_lines(const Warps *t, const PlanHeld *h);
+/* A store, or a shift, to an element. */
+LStmt *tessi_warp_put(const Warps *t, LStmtKind kind, LBufferId to, const LExprId *index,
+                      LExprId a);
+/* The points of the thread in this step, `delay` rows up; of planes with lines before its own and behind. */
+Patch tessi_warp_patch(Warps *t, const Nest *nest, int64_t delay, const int64_t *around,
+                       const TileColumns *vectors);
+TileColumns tessi_warp_vectors(const Warps *t);
 LExprId tessi_warp_load(const Warps *t, uint32_t number, Cell at);
 void tessi_warp_store(const Warps *t, uint32_t number, Cell at, LExprId value);
 /* Rows (0), columns (1) and lines (2) of the image. */
 LExprId tessi_warp_size(const Warps *t, int k);
 
+/* ---- lower_warp_images.c ---- */
+/* Takes the rows of an image that the step adds, or the next one. */
+void tessi_warp_take(Warps *t, uint32_t number);
+/* Takes what was read ahead. */
+void tessi_warp_take_from_ahead(const Warps *t, uint32_t number);
+/* Asks the second cache for a plane of an image that a later step reads. */
+void tessi_warp_fetch(const Warps *t, uint32_t number);
 /* ---- lower_warp_give.c ---- */
 /* Stores the rows of the members in this step, where they are the tile's own. */
 void tessi_warp_give(const Warps *t);
@@ -65,8 +84,10 @@ Frame tessi_warp_frame(const Warps *t);
 /* Opens a grid of strips over it: own[], first[] and steps. */
 void tessi_warp_open_frame(Warps *t, const Frame *frame);
 /* ---- lower_warp_edges.c ---- */
-/* The image at this point, or what its rules answer there. */
-LExprId tessi_warp_image(const Warps *t, uint32_t number, const Coord *at);
+/* The columns of the thread are all columns of the image. */
+LExprId tessi_warp_columns_there(const Warps *t);
+/* The image at this point, or what its rules answer there; its column may be known to be there. */
+LExprId tessi_warp_image(const Warps *t, uint32_t number, const Coord *at, bool in_columns);
 /* What threads hold of the rows of this step outside the stage becomes what its rules answer, and of rows before
  * them as well, as far as the rows of this step answer there. */
 void tessi_warp_answer(const Warps *t, uint32_t number);

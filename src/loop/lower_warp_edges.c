@@ -17,7 +17,15 @@ static LExprId equals(Lower *l, LExprId a, int64_t b)
 
 /* ---- Images ---------------------------------------------------------------------------------- */
 
-LExprId tessi_warp_image(const Warps *t, uint32_t number, const Coord *at)
+LExprId tessi_warp_columns_there(const Warps *t)
+{
+    Lower *l = t->l;
+    LExprId end = tessi_l_op(l, OP_ADD, t->column, tessi_l_int(l, t->columns));
+    return tessi_l_op(l, OP_AND, tessi_l_op(l, OP_LE, tessi_l_int(l, 0), t->column),
+                      tessi_l_op(l, OP_LE, end, tessi_warp_size(t, 1)));
+}
+
+LExprId tessi_warp_image(const Warps *t, uint32_t number, const Coord *at, bool in_columns)
 {
     Lower *l = t->l;
     const PlanHeld *h = &t->warp.held.at[number];
@@ -26,7 +34,7 @@ LExprId tessi_warp_image(const Warps *t, uint32_t number, const Coord *at)
     copy.rules.outside = h->outside;
     for (uint8_t d = 0; d < t->n_dims; d++) {
         answer[d] = (Answer){ .at = at[d].e };
-        if (d < t->y)
+        if (d < t->y || (in_columns && d + 1 == t->n_dims))
             continue;
         /* read inside alone, by points that are there; others take any */
         const Border rule = h->rule[d == t->y ? 0 : t->n_dims - d];
@@ -338,7 +346,7 @@ static LExprId columns_inside(const Warps *t)
 void tessi_warp_steps_inside(const Warps *t, LExprId *range)
 {
     Lower *l = t->l;
-    const bool ahead = tessi_level_march(&t->group->levels).ahead;
+    const bool ahead = t->ahead;
     int64_t late = 0, up = 0;
     for (uint32_t i = 0; i < t->n_parts; i++)
         late = t->warp.delay[i] > late ? t->warp.delay[i] : late;

@@ -1,35 +1,77 @@
 /* What warps give: the rows of the members that are the tile's own, stored by the threads that computed them. */
 #include "loop/lower_warp.h"
 
-/* One line of a row of member i, where it is the thread's own. */
-static void give_line(const Warps *t, uint32_t i, LExprId y, LExprId line)
+/* The thread's own of a line of a row: of each column the values of the members, and where they belong. */
+typedef struct Line {
+    LExprId *place;
+    uint32_t stride; /* from column to column */
+} Line;
+
+static Line place_line(const Warps *t, LExprId y, LExprId line)
 {
     Lower *l = t->l;
-    const uint32_t n = 1u + t->n_dims; /* a value and where it belongs */
-    const StageId id = t->group->members.at[i];
-    const Place *place = &l->place[id.v];
-    LExprId cell[PLAN_MAX_OUTPUTS * (1 + MAX_DIMS)], at[MAX_DIMS];
+    const StageList *members = &t->group->members;
+    const uint32_t n = members->n + t->n_dims;
+    Line made = { .place = ARENA_NEW_ARRAY(l->arena, LExprId, (size_t)n * (size_t)t->columns),
+                  .stride = n };
+    LExprId at[MAX_DIMS];
     for (int64_t c = 0; c < t->columns; c++) {
-        LExprId *to = cell + c * n + 1;
+        LExprId *value = made.place + c * n, *to = value + members->n;
         for (uint8_t d = 0; d < t->y; d++)
             to[d] = t->outer[d].e;
         to[t->y] = y;
         if (t->warp.planes)
             to[t->y + 1] = line;
         to[t->n_dims - 1] = tessi_l_op(l, OP_ADD, t->column, tessi_l_int(l, c));
-        for (uint8_t d = 0; d < t->n_dims; d++)
-            at[d] = tessi_l_op(l, OP_SUB, to[d], place->origin[d]);
-        to[-1] = tessi_lexpr_load(l->p, place->scratch, at, t->n_dims);
+        for (uint32_t i = 0; i < members->n; i++) {
+            const Place *place = &l->place[members->at[i].v];
+            for (uint8_t d = 0; d < t->n_dims; d++)
+                at[d] = tessi_l_op(l, OP_SUB, to[d], place->origin[d]);
+            value[i] = tessi_lexpr_load(l->p, place->scratch, at, t->n_dims);
+        }
         tessi_scope_place(l, to, t->n_dims);
     }
+    return made;
+}
+
+/* Stores so many columns of it from one on. */
+static void give_columns(const Warps *t, const Line *line, int64_t from, uint32_t columns)
+{
+    Lower *l = t->l;
+    const StageList *members = &t->group->members;
+    const LExprId *place = line->place + from * line->stride;
+    uint32_t **pixels = ARENA_NEW_ARRAY(l->arena, uint32_t *, members->n);
+    bool *in_pixel = ARENA_NEW_ARRAY(l->arena, bool, members->n);
+    tessi_pixels_find(l, members->at, members->n, columns, pixels, in_pixel);
+    for (uint32_t i = 0; i < members->n; i++) {
+        const TileRow row = {
+            l->buffer[members->at[i].v], place + members->n, place, t->n_dims, line->stride, columns
+        };
+        if (pixels[i])
+            tessi_pixels_give(l, &row, pixels[i]);
+        else if (!in_pixel[i])
+            tessi_tile_gives(l, row.to, row.index, t->n_dims, place + i, line->stride, columns);
+    }
+}
+
+/* A line of a row, where it is the thread's own. */
+static void give_line(const Warps *t, LExprId y, LExprId at)
+{
+    Lower *l = t->l;
+    const Line line = place_line(t, y, at);
+    if (t->answers)
+        tessi_scope_if(l, tessi_warp_columns_there(t));
+    give_columns(t, &line, 0, (uint32_t)t->columns);
     if (!t->answers)
-        tessi_tile_gives(l, l->buffer[id.v], cell + 1, t->n_dims, cell, n, (uint32_t)t->columns);
-    for (int64_t c = 0; c < t->columns && t->answers; c++) {
-        LExprId *at_column = cell + c * n + 1;
-        tessi_scope_if(l, tessi_l_op(l, OP_LT, at_column[t->n_dims - 1], tessi_warp_size(t, 1)));
-        tessi_tile_gives(l, l->buffer[id.v], at_column, t->n_dims, at_column - 1, n, 1);
+        return;
+    tessi_scope_else(l);
+    for (int64_t c = 0; c < t->columns; c++) {
+        const LExprId x = tessi_l_op(l, OP_ADD, t->column, tessi_l_int(l, c));
+        tessi_scope_if(l, tessi_l_op(l, OP_LT, x, tessi_warp_size(t, 1)));
+        give_columns(t, &line, c, 1);
         tessi_scope_close(l);
     }
+    tessi_scope_close(l);
 }
 
 void tessi_warp_give(const Warps *t)
@@ -53,8 +95,7 @@ void tessi_warp_give(const Warps *t)
         if (t->warp.planes && t->answers)
             own = tessi_l_op(l, OP_AND, own, tessi_l_op(l, OP_LT, line, tessi_warp_size(t, 2)));
         tessi_scope_if(l, own);
-        for (uint32_t i = 0; i < t->group->members.n; i++)
-            give_line(t, i, y, line);
+        give_line(t, y, line);
         tessi_scope_close(l);
     }
 }

@@ -143,16 +143,19 @@ static void find_reaches(Finder *c)
                           (int64_t[N_WAYS]){ 0 }, (int64_t[N_WAYS]){ 0 });
 }
 
-/* Each part as soon as what it reads is there, and each image no sooner than it is read. */
+/* Each part as soon as what it reads is there, and each image no sooner than it is read. The first row of a stage
+ * answers for those above it, where no frame does. */
 static void find_delays(const Finder *c)
 {
     PlanWarp *w = c->out;
+    const bool edges = tessi_plan_warp_has_edges(c->group);
     for (uint32_t part = 0; part < c->n_parts; part++) {
         VEC_FOREACH (const PlanHeld, h, &w->held) {
             const Reach *r = reach_of(c, part, h);
             const int64_t from = h->is_image ? 0 : w->delay[h->part];
-            if (r->reached && (h->is_image || h->part < part) && from + r->hi[0] > w->delay[part])
-                w->delay[part] = from + r->hi[0];
+            const int64_t below = edges && !h->is_image && r->hi[0] < 0 ? 0 : r->hi[0];
+            if (r->reached && (h->is_image || h->part < part) && from + below > w->delay[part])
+                w->delay[part] = from + below;
         }
     }
     VEC_FOREACH (PlanHeld, h, &w->held) {
@@ -334,7 +337,9 @@ const char *tessi_plan_warp(const PlanFacts *f, const Plan *p, const PlanGroup *
         out->elements +=
             (h->line + out->lines + h->below)
             * ((h->keep + rows) * columns + (h->wide - h->late + rows) * (h->left + h->right)
-               + (h->is_image && tessi_level_march(&group->levels).ahead ? rows * columns : 0));
+               + (h->is_image && !out->planes && tessi_level_march(&group->levels).ahead
+                      ? rows * columns
+                      : 0));
     return NULL;
 }
 
@@ -491,7 +496,7 @@ const char *tessi_plan_make_warp(const PlanFacts *f, Plan *p, PlanGroup *group,
 }
 
 /* Of stages that members need those that are read at a distance: passes, what is read before its readers. Members
- * that others read so are stored from there. */
+ * that others read so are stored from there. Those of another size have edges of their own: they stay inline. */
 static void find_held_stages(const PlanFacts *f, Plan *p, const PlanGroup *group, StageList *out)
 {
     Needs needs = { 0 };
@@ -501,7 +506,9 @@ static void find_held_stages(const PlanFacts *f, Plan *p, const PlanGroup *group
         far[r->of] = far[r->of] || !r->read->same_point;
     for (uint32_t i = needs.at.n; i-- > 0;) {
         const Need *need = &needs.at.at[i];
-        if (!far[i] || !need->computed)
+        if (!far[i] || !need->computed
+            || !tessi_stage_same_domain(tessi_stage(f->g, need->stage),
+                                        tessi_stage(f->g, group->members.at[0])))
             continue;
         if (!need->root)
             p->stage[need->stage.v].placement = PLACE_LANES;

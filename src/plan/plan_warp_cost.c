@@ -38,7 +38,9 @@ static int64_t registers_with_edges(const Machine *m, const PlanWarp *w, const P
                       around = h->late ? h->line_up + h->line_down : 0;
         kept += lines * (h->keep * columns + (h->wide - h->late) * beside);
         kept -= h->keep ? (h->keep - 1) * around * columns : 0;
-        kept += h->is_image && tessi_level_march(&group->levels).ahead ? lines * rows * columns : 0;
+        kept += h->is_image && !w->planes && tessi_level_march(&group->levels).ahead
+                    ? lines * rows * columns
+                    : 0;
         const int64_t arrives = lines * rows * (columns + (w->planes && h->late ? 0 : beside));
         widest = arrives > widest ? arrives : widest;
     }
