@@ -423,7 +423,8 @@ static uint8_t steps_at_once(const Warps *t)
     int64_t n = 1;
     VEC_FOREACH (const PlanHeld, h, &t->warp.held)
         n = h->keep + 1 > n ? h->keep + 1 : n;
-    return t->warp.planes && !t->answers && n <= MOST ? (uint8_t)n : 1;
+    const bool inside = !t->answers || t->columns_alone;
+    return t->warp.planes && inside && n <= MOST ? (uint8_t)n : 1;
 }
 
 /* Steps from one on, before another. */
@@ -435,6 +436,24 @@ static void run_steps(Warps *t, LExprId from, LExprId to)
     const LExprId number = tessi_lexpr_var(l->p, v);
     t->row = tessi_scope_let(l, "row", row_of(t, number));
     step(t, number);
+    tessi_scope_close(l);
+}
+
+/* Steps inside. A stack is few blocks wide: those at its first and last columns answer for columns alone. */
+static void run_inside(Warps *t, const LExprId *inside)
+{
+    Lower *l = t->l;
+    t->answers = false;
+    if (!t->warp.planes) {
+        run_steps(t, inside[0], inside[1]);
+        return;
+    }
+    tessi_scope_if(l, tessi_warp_columns_inside(t));
+    run_steps(t, inside[0], inside[1]);
+    tessi_scope_else(l);
+    t->answers = t->columns_alone = true;
+    run_steps(t, inside[0], inside[1]);
+    t->columns_alone = false;
     tessi_scope_close(l);
 }
 
@@ -451,8 +470,7 @@ static void run_thirds(Warps *t, const LExprId *inside)
     from = tessi_scope_let(l, "from", from);
     to = tessi_scope_let(l, "to", to);
     tessi_scope_if(l, middle);
-    t->answers = false;
-    run_steps(t, inside[0], inside[1]);
+    run_inside(t, inside);
     tessi_scope_else(l);
     t->answers = true;
     run_steps(t, from, to);

@@ -43,7 +43,8 @@ typedef struct Warps {
     LExprId row;          /* at which the step reads images that nothing delays */
     LExprId lane, column; /* of the thread in hand; the first column that it computes */
     bool edges;           /* the blocks are the whole image, */
-    bool answers;         /* and what is lowered answers rules */
+    bool answers;         /* and what is lowered answers rules, */
+    bool columns_alone;   /* of columns: all rows, or planes and their lines, are there */
     Coord outer[MAX_DIMS];
 } Warps;
 
@@ -93,7 +94,10 @@ LExprId tessi_warp_image(const Warps *t, uint32_t number, const Coord *at, bool 
 void tessi_warp_answer(const Warps *t, uint32_t number);
 /* Opens a grid of strips over the whole image: own[], first[] and steps. */
 void tessi_warp_open_strips(Warps *t);
-/* Steps from the first of these on, before the second, read and hold nothing outside the image. */
+/* The columns of the block, and those beside them that its warps hold, are columns of the image. */
+LExprId tessi_warp_columns_inside(const Warps *t);
+/* Steps from the first of these on, before the second, read and hold nothing outside the image; of planes nothing but
+ * columns. */
 void tessi_warp_steps_inside(const Warps *t, LExprId *range);
 
 #endif

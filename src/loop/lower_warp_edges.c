@@ -34,7 +34,8 @@ LExprId tessi_warp_image(const Warps *t, uint32_t number, const Coord *at, bool 
     copy.rules.outside = h->outside;
     for (uint8_t d = 0; d < t->n_dims; d++) {
         answer[d] = (Answer){ .at = at[d].e };
-        if (d < t->y || (in_columns && d + 1 == t->n_dims))
+        const bool column = d + 1 == t->n_dims;
+        if (d < t->y || (column ? in_columns : t->columns_alone))
             continue;
         /* read inside alone, by points that are there; others take any */
         const Border rule = h->rule[d == t->y ? 0 : t->n_dims - d];
@@ -265,6 +266,8 @@ void tessi_warp_answer(const Warps *t, uint32_t number)
     for (int64_t row = 0; row < t->rows; row++) {
         LExprId at = tessi_l_op(l, OP_ADD, t->row, tessi_l_int(l, row - h->delay));
         answer_columns(t, number, row - h->late, last);
+        if (t->columns_alone)
+            continue;
         answer_lines(t, number, row);
         if (h->rule[0] == BORDER_CONSTANT) {
             LExprId above = tessi_l_op(l, OP_LT, at, tessi_l_int(l, 0));
@@ -333,8 +336,7 @@ static LExprId lines_inside(const Warps *t)
     return tessi_l_op(l, OP_AND, above, tessi_l_op(l, OP_LE, end, tessi_warp_size(t, 2)));
 }
 
-/* Columns of the block, and those beside them that its warps hold. */
-static LExprId columns_inside(const Warps *t)
+LExprId tessi_warp_columns_inside(const Warps *t)
 {
     Lower *l = t->l;
     const int64_t columns = tessi_level_tile(t->group, t->n_dims - 1);
@@ -361,9 +363,7 @@ void tessi_warp_steps_inside(const Warps *t, LExprId *range)
     LExprId to = tessi_l_op(l, OP_ADD, tessi_warp_size(t, 0), above);
     to = tessi_l_op(l, OP_SUB, to, tessi_l_int(l, ahead ? t->rows : 0));
     to = tessi_l_op(l, OP_FLOORDIV, to, rows);
-    LExprId inside = columns_inside(t);
-    if (t->warp.planes)
-        inside = tessi_l_op(l, OP_AND, inside, lines_inside(t));
+    const LExprId inside = t->warp.planes ? lines_inside(t) : tessi_warp_columns_inside(t);
     from = tessi_l_select(l, inside, at_most(l, from, t->steps), t->steps);
     range[0] = tessi_scope_let(l, "inside_from", from);
     to = tessi_l_op(l, OP_MAX, at_most(l, to, t->steps), range[0]);

@@ -92,7 +92,7 @@ void tessi_warp_give(const Warps *t)
             own = tessi_l_op(l, OP_AND, own, tessi_l_op(l, OP_LT, y, end));
         if (t->warp.planes)
             line = tessi_l_op(l, OP_ADD, t->line, tessi_l_int(l, r % t->lines));
-        if (t->warp.planes && t->answers)
+        if (t->warp.planes && t->answers && !t->columns_alone)
             own = tessi_l_op(l, OP_AND, own, tessi_l_op(l, OP_LT, line, tessi_warp_size(t, 2)));
         tessi_scope_if(l, own);
         give_line(t, y, line);
