@@ -108,7 +108,7 @@ static void estimate_point(const tess_program *p, Variant *v, const tess_args *a
         return;
     const double points = points_of(g, params);
     const PlanEstimate e = tessi_plan_estimate(v->plan, g, v->analysis, v->machine, params);
-    const double seconds = e.seconds - e.start_seconds;
+    const double seconds = e.first_seconds - e.start_seconds;
     v->point_seconds = points > 0 ? seconds * (double)v->machine->cores / points : 0;
 }
 

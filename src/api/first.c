@@ -50,7 +50,7 @@ static bool pays(const tess_program *p, const Variant *v, const tess_args *a, Ar
     const Graph *g = with_turns(arena, p, v->graph, a, params);
     const PlanEstimate e = tessi_plan_estimate(v->plan, g, v->analysis, v->machine, params);
     const double text = (double)strlen(v->c_text);
-    return times_slower * e.seconds < least_seconds + seconds_a_byte * text;
+    return times_slower * e.first_seconds < least_seconds + seconds_a_byte * text;
 }
 
 bool tessi_first_pays(const tess_program *p, const Variant *v, const tess_args *a)

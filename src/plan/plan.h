@@ -265,10 +265,10 @@ typedef struct PlanEstimate {
     double operations; /* arithmetic; a fused multiply-add counts two; 0: not counted */
     bool uncounted;    /* there are transforms or medians, whose operations are not counted */
     double bytes_read, bytes_written; /* of whole images in memory */
-    double seconds;
+    double seconds; /* of a run that is repeated: images that the last cache holds stay there */
+    double first_seconds; /* where the images of callers come from memory, and results go there */
     double start_seconds; /* of these: threads, launches */
-    /* What no plan can do without: bytes of inputs and results, and the seconds that these take, and the operations
-     * of computing each stage once at the machine's rates. */
+    /* Without which no plan can do: bytes of inputs and results, seconds for these, and for each stage once a point */
     double must_move, bound_memory, bound_compute;
 } PlanEstimate;
 PlanEstimate tessi_plan_estimate(const Plan *p, const Graph *g, const Analysis *an,

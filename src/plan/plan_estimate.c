@@ -131,9 +131,11 @@ PlanEstimate tessi_plan_estimate(const Plan *p, const Graph *g, const Analysis *
     c.m = machine;
     bound(&c, &e);
     c.m = &own;
-    c.must_move = e.must_move;
     VEC_FOREACH (const PlanGroup, group, &p->groups) {
         const double turns = tessi_plan_turns(c.f, group->members.at[0]);
+        c.must_move = HUGE_VAL;
+        e.first_seconds += turns * group_seconds(&c, group);
+        c.must_move = e.must_move;
         e.seconds += turns * group_seconds(&c, group);
         e.start_seconds += turns * start_seconds(&c, group);
         count(&c, group, &e);
@@ -141,6 +143,7 @@ PlanEstimate tessi_plan_estimate(const Plan *p, const Graph *g, const Analysis *
     if (e.uncounted)
         e.operations = 0;
     e.seconds += e.start_seconds;
+    e.first_seconds += e.start_seconds;
     tessi_scratch_close(scratch);
     return e;
 }

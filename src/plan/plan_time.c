@@ -52,7 +52,7 @@ static double seconds_of(Arena *a, const Graph *g, const Machine *m, const Block
     for (uint32_t k = 0; k < blocked->params.n; k++)
         params[k] = gpu ? NOMINAL_GPU : NOMINAL;
     const Plan *p = tessi_plan_choose(scratch, blocked, an, m);
-    const double seconds = tessi_plan_estimate(p, blocked, an, m, params).seconds;
+    const double seconds = tessi_plan_estimate(p, blocked, an, m, params).first_seconds;
     tessi_scratch_close(scratch);
     return seconds;
 }

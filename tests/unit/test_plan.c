@@ -304,6 +304,7 @@ static void estimates_add_up(void **state)
     m->l3_bytes--;
     const PlanEstimate far = tessi_plan_estimate(p, g, tessi_analyse(g, *state), m, params);
     assert_true(far.seconds > 1.5 * e.seconds);
+    assert_true(far.seconds == far.first_seconds && e.first_seconds > e.seconds);
     assert_true(far.seconds >= far.must_move / (m->memory_stream_gbs * 1e9) * 0.999);
 }
 
