@@ -27,12 +27,7 @@ LExprId tessi_f_load(const Transform *t, LBufferId b, LExprId row, LExprId col)
 
 void tessi_f_store(const Transform *t, LBufferId b, LExprId row, LExprId col, LExprId value)
 {
-    LStmt *s = tessi_scope_stmt(t->l, LSTMT_STORE);
-    s->buffer = b;
-    s->n_index = 2;
-    s->index[0] = row;
-    s->index[1] = col;
-    s->a = value;
+    tessi_scope_store(t->l, b, (const LExprId[]){ row, col }, 2, value);
 }
 
 LExprId tessi_f_loop(const Transform *t, const char *name, int64_t to, uint8_t flags)

@@ -30,16 +30,6 @@ static LExprId bin_of(const Median *m, LExprId k, LExprId x)
     return v;
 }
 
-static void store(const Median *m, LBufferId to, LExprId row, LExprId column, LExprId value)
-{
-    LStmt *s = tessi_scope_stmt(m->l, LSTMT_STORE);
-    s->buffer = to;
-    s->n_index = 2;
-    s->index[0] = row;
-    s->index[1] = column;
-    s->a = value;
-}
-
 /* Bins of some rows: those that come, from row `come` of what is read on, and, where the last argument says so, those
  * that go. */
 static void copy_rows(void *user, const LExprId *arg)
@@ -56,7 +46,7 @@ static void copy_rows(void *user, const LExprId *arg)
         bin[k] = bin_of(m, tessi_l_op(l, OP_ADD, arg[k], row), column);
     tessi_scope_place(l, bin, 1 + goes);
     for (int k = 0; k <= goes; k++)
-        store(m, m->rows[k], row, column, bin[k]);
+        tessi_scope_store(l, m->rows[k], (const LExprId[]){ row, column }, 2, bin[k]);
     tessi_scope_close(l);
 }
 

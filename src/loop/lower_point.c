@@ -395,12 +395,10 @@ static void copy_point(Lower *l, const Nest *nest, const Coord *coord, Eval *ev)
 {
     (void)ev;
     const StageCopy *copy = nest->user;
-    LStmt *s = tessi_scope_stmt(l, LSTMT_STORE);
-    s->buffer = copy->to;
-    s->n_index = nest->n_dims;
+    LExprId at[MAX_DIMS];
     for (uint8_t d = 0; d < nest->n_dims; d++)
-        s->index[d] = coord[d].e;
-    s->a = tessi_eval_stage(l, copy->from, coord, false);
+        at[d] = coord[d].e;
+    tessi_scope_store(l, copy->to, at, nest->n_dims, tessi_eval_stage(l, copy->from, coord, false));
 }
 
 void tessi_lower_copy(Lower *l, StageId from, LBufferId to, const char *name, const char *comment)

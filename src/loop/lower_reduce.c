@@ -291,11 +291,7 @@ static void store(Lower *l, LBufferId buffer, LExprId index, LExprId value)
 {
     LExprId place[2] = { index, value };
     tessi_scope_place(l, place, 2);
-    LStmt *s = tessi_scope_stmt(l, LSTMT_STORE);
-    s->buffer = buffer;
-    s->n_index = tessi_loop_dims(l, buffer);
-    s->index[0] = place[0];
-    s->a = place[1];
+    tessi_scope_store(l, buffer, place, tessi_loop_dims(l, buffer), place[1]);
 }
 
 static LExprId open_loop(Lower *l, const char *name, LExprId from, LExprId to, uint8_t flags)
@@ -342,12 +338,9 @@ static void count_point(Lower *l, const Nest *nest, const Coord *coord, Eval *ev
 static void clear_bins(Lower *l, const Counting *c)
 {
     LExprId bin = open_loop(l, "bin", tessi_l_int(l, 0), c->n, LFOR_SIMD);
-    LStmt *s = tessi_scope_stmt(l, LSTMT_STORE);
-    s->buffer = c->counts;
-    if (c->part.v)
-        s->index[s->n_index++] = c->part;
-    s->index[s->n_index++] = bin;
-    s->a = tessi_lexpr_const(l->p, TYPE_U32, (Value){ 0 });
+    const LExprId at[2] = { c->part.v ? c->part : bin, bin };
+    tessi_scope_store(l, c->counts, at, c->part.v ? 2 : 1,
+                      tessi_lexpr_const(l->p, TYPE_U32, (Value){ 0 }));
     tessi_scope_close(l);
 }
 

@@ -87,12 +87,8 @@ static void open_points(Strips *s)
 
 static LBufferId new_strip(Strips *s, const char *name, ScalarType t)
 {
-    Lower *l = s->l;
-    LBuffer b = { .name = name, .kind = LBUF_LOCAL, .type = t, .n_dims = 1 };
-    b.size[0] = tessi_l_int(l, STRIP);
-    LBufferId id = tessi_loop_buffer(l->p, &b);
-    tessi_scope_stmt(l, LSTMT_LOCAL)->buffer = id;
-    return id;
+    const int64_t size = STRIP;
+    return tessi_scope_local(s->l, name, t, 1, &size);
 }
 
 static void store(Strips *s, LBufferId b, LExprId value)

@@ -144,17 +144,6 @@ static void set_shape(const Held *c, const uint16_t *threads, uint8_t columns, u
     tessi_level_set_tile(group, tessi_level_roll_dim(group), c->f->few ? FEW_PLANES : PLANES);
 }
 
-/* Passes of its own, whose levels may change. */
-static PlanGroup copy_of(Arena *a, const PlanGroup *group)
-{
-    PlanGroup copy = *group;
-    copy.passes.at = NULL;
-    copy.passes.n = copy.passes.cap = 0;
-    VEC_FOREACH (const PlanPass, pass, &group->passes)
-        VEC_PUSH(a, &copy.passes, *pass);
-    return copy;
-}
-
 double tessi_plan_settle_held(const PlanFacts *f, const Analysis *an, const Machine *m,
                               const Plan *p, PlanGroup *group, const PlanRegions *regions,
                               const char **facts)
@@ -173,7 +162,7 @@ double tessi_plan_settle_held(const PlanFacts *f, const Analysis *an, const Mach
         columns = n < columns ? n : columns;
     }
     for (size_t i = 0; i < SHAPES * ROWS; i++) {
-        PlanGroup tried = copy_of(f->arena, group);
+        PlanGroup tried = tessi_plan_keep_group(f->arena, group);
         set_shape(&c, threads[i / ROWS], (uint8_t)columns, rows[i % ROWS], &tried);
         tried.split = SPLIT_EDGES;
         if (columns * rows[i % ROWS] > f->most_points)

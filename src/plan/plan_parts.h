@@ -133,8 +133,6 @@ typedef struct PlanCopy {
 /* NULL, or one sentence: why the kernel cannot have the copy. */
 const char *tessi_plan_copied(const PlanFacts *f, const Plan *p, const PlanGroup *group,
                               const PlanStaged *staged, PlanCopy *out);
-/* Whether a read at the points of such a kernel finds all it reads in the copy. */
-bool tessi_plan_copy_serves(const Graph *g, const Access *access, const PlanCopy *copy);
 /* Elements of the copy in each dimension of the image, for blocks of so many points. */
 void tessi_plan_copy_shape(const Graph *g, const PlanGroup *group, const PlanStaged *staged,
                            const PlanCopy *copy, int64_t *size);

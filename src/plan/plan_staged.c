@@ -10,16 +10,6 @@ enum { MOST_OFFSETS = 4096 }; /* of a window along one dimension, to be counted 
 
 /* ---- Single reads ---------------------------------------------------------------------------- */
 
-bool tessi_plan_copy_serves(const Graph *g, const Access *access, const PlanCopy *copy)
-{
-    int64_t lo, hi;
-    for (int d = 0; d < access->n_dims; d++)
-        if (!tessi_access_reach(g, &access->dim[d], d, &lo, &hi) || lo < copy->lo[d]
-            || hi > copy->hi[d])
-            return false;
-    return tessi_rules_answer(&copy->rules, access);
-}
-
 /* The share of the points of a block that find an element of the block at the offsets of a read in one dimension, n
  * of them. */
 static double share_inside(const Graph *g, const AccessDim *dim, int64_t n)
