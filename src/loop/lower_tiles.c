@@ -238,27 +238,40 @@ static void add_guards(const Tiles *t, const Part *part, GuardList *guards)
     tessi_nest_guards(t->l, &part->nest, coord, guards);
 }
 
+/* The coordinates of the first point of a thread, as far as the others are around it. Vectors may hold some columns
+ * more than are read. */
+static void patch_coords(const Tiles *t, const Part *part, Coord *coord)
+{
+    for (uint8_t d = 0; d < t->n_dims; d++) {
+        coord[d] = tessi_nest_coord(&part->nest, d, (LExprId){ 0 });
+        if (d < t->y)
+            continue;
+        const int k = t->n_dims - 1 - d;
+        const int64_t span = (part->outputs.of[k] - 1) * (int64_t)part->apart[k];
+        coord[d].hi = coord[d].less = span + (k ? 0 : part->outputs.of[0] - 1);
+    }
+}
+
 /* Tiles of points that stand apart are long, so that many of them meet an edge, and few of their threads do. */
 LExprId tessi_tiles_patch_inside(const Tiles *t, const Part *part, const LExprId *first)
 {
     Lower *l = t->l;
+    const Stage *s = tessi_stage(l->g, part->job.stage[0]);
     GuardList guards = { 0 };
     LExprId from[MAX_DIMS], to[MAX_DIMS], at[MAX_DIMS];
-    Tiles one = *t;
-    Part own = *part;
     Coord coord[MAX_DIMS];
     if (t->nest || t->holds || !tessi_plan_is_spread(t->group))
         return (LExprId){ 0 };
-    for (int k = 0; k < 2; k++) {
-        one.size[k] = own.extent.n[k] = (part->outputs.of[1 - k] - 1) * part->apart[1 - k] + 1;
-        own.extent.lo[k] = 0;
-    }
-    tile_coords(&one, &own, coord);
-    tessi_nest_guards(l, &own.nest, coord, &guards);
+    patch_coords(t, part, coord);
+    tessi_nest_guards(l, &part->nest, coord, &guards);
     if (!guards.n)
         return (LExprId){ 0 };
-    guards.n = 0;
-    add_guards(&one, &own, &guards);
+    for (uint8_t d = t->y; d < t->n_dims; d++) {
+        Guard own = { .dim = (int8_t)d, .scale = 1, .hi = coord[d].hi, .size = s->size[d] };
+        own.rest = tessi_lin_const(0);
+        if (!part->nest.beyond[d])
+            VEC_PUSH(l->arena, &guards, own);
+    }
     for (uint8_t d = 0; d < t->n_dims; d++) {
         from[d] = part->nest.from[d];
         to[d] = part->nest.to[d];

@@ -2,6 +2,7 @@
  * compute together what shares a domain and reads the same images, and choose for each group the kernel that the
  * cost model likes best. */
 #include "plan/plan_costs.h"
+#include "plan/plan_gpu_cost.h"
 #include "plan/plan_groups.h"
 
 /* Instructions of all kernels together beyond which compilers would take too long: threads compute fewer points. */
@@ -215,7 +216,11 @@ static const char *choose_split(Chooser *c, PlanGroup *group)
         group->split = warps > gain * blocks ? SPLIT_WARP : SPLIT_INTERIOR;
     /* Of code without rules compilers make more than the count of instructions says. */
     const bool alone = cost.windows && (cost.long_code || group->resident);
-    const bool apart = group->split == SPLIT_INTERIOR || alone;
+    /* Of bytes, those beside a thread's own are read one by one where rules are answered. */
+    const double thread = cost.plain_instructions * tessi_level_points(&group->levels);
+    const bool bytes = cost.narrow && !one_path && 3 * cost.rule_instructions > thread
+                       && 2 * cost.halo[1] >= tessi_level_outputs(&group->levels, 0);
+    const bool apart = group->split == SPLIT_INTERIOR || alone || bytes;
     if (apart && tessi_plan_kernel(group) == KERNEL_REGISTER && !c->f->few
         && tessi_plan_stays_in_plane(c->f, c->p, group))
         group->split = SPLIT_EDGES;
@@ -552,23 +557,61 @@ static bool turn_channels(Chooser *c)
     return any;
 }
 
-/* Makes passes of groups, and keeps the better of two ways to place channels. */
+/* Some stage reads it at places that stand apart in a row or a column. */
+static bool is_read_apart(const Chooser *c, StageId id)
+{
+    PlanApart apart = { { 1, 1 } };
+    GRAPH_FOREACH_STAGE (c->f->g, reader) {
+        OffsetSet places = { 0 };
+        VEC_FOREACH (const PlanRead, r, &c->f->reads[reader.v]) {
+            Offset o;
+            if (r->producer.v == id.v && tessi_plan_read_offset(c->f->g, r, &o))
+                tessi_plan_add_offset(c->f->arena, &places, o);
+        }
+        tessi_gpu_note_apart(&places, &apart);
+    }
+    return apart.of[0] > 1 || apart.of[1] > 1;
+}
+
+/* Parts of wide windows that are computed at each use: tiles whose threads have points that stand apart share them,
+ * which kernels without passes do not find. */
+static bool turn_parts(Chooser *c)
+{
+    bool any = false;
+    GRAPH_FOREACH_STAGE (c->f->g, id) {
+        if (!is_free(c, id) || c->f->pointwise[id.v] || c->p->stage[id.v].placement != PLACE_INLINE
+            || !is_read_apart(c, id))
+            continue;
+        c->p->stage[id.v] = (PlanStage){ PLACE_MEMORY, "read at places that stand apart" };
+        any = true;
+    }
+    return any;
+}
+
+/* Makes passes of groups, and keeps the best of some ways to place channels and parts of windows. */
 static void fuse(Chooser *c, bool search)
 {
-    PlanStage *before = ARENA_NEW_ARRAY(c->f->arena, PlanStage, c->p->n_stages);
-    PlanStage *apart = c->p->stage;
-    for (uint32_t v = 0; v < c->p->n_stages; v++)
-        before[v] = apart[v];
-    const double seconds = tessi_plan_fuse(c->f, c->an, c->m, c->p);
-    const Plan kept = *c->p;
-    c->p->stage = before;
-    if (search && turn_channels(c) && code_fits(c)) {
+    bool (*const turns[])(Chooser *) = { turn_channels, turn_parts };
+    const uint32_t n = c->p->n_stages;
+    PlanStage *before = ARENA_NEW_ARRAY(c->f->arena, PlanStage, n);
+    for (uint32_t v = 0; v < n; v++)
+        before[v] = c->p->stage[v];
+    double seconds = tessi_plan_fuse(c->f, c->an, c->m, c->p);
+    Plan best = *c->p;
+    for (size_t k = 0; k < sizeof turns / sizeof *turns && search; k++) {
+        c->p->stage = ARENA_NEW_ARRAY(c->f->arena, PlanStage, n);
+        for (uint32_t v = 0; v < n; v++)
+            c->p->stage[v] = before[v];
+        if (!turns[k](c) || !code_fits(c))
+            continue;
         complete(c);
-        if (tessi_plan_fuse(c->f, c->an, c->m, c->p) < seconds)
-            return;
+        const double turned = tessi_plan_fuse(c->f, c->an, c->m, c->p);
+        if (turned >= (turns[k] == turn_parts ? c->m->spread_gain : 1) * seconds)
+            continue;
+        seconds = turned;
+        best = *c->p;
     }
-    *c->p = kept;
-    c->p->stage = apart;
+    *c->p = best;
 }
 
 Plan *tessi_plan_choose_small(Arena *a, const Graph *g, const Analysis *an, const Machine *m)

@@ -16,11 +16,12 @@ typedef struct Search {
     const PlanRegions *regions;
     uint32_t n_parts;
     uint8_t columns[MOST_PARTS];
-    PlanApart apart[MOST_PARTS];                /* of the points of a thread */
-    bool spread;                                /* some stand apart */
-    double bytes[MOST_PARTS];                   /* of images, that a point reads */
-    uint8_t most_rows;                          /* of a thread in passes */
-    bool many;                                  /* some pass was best with more than FEWER_ROWS */
+    PlanApart apart[MOST_PARTS]; /* of the points of a thread */
+    bool spread;                 /* some stand apart, */
+    bool narrow;                 /* those of the members in rows: threads have one column */
+    double bytes[MOST_PARTS];    /* of images, that a point reads */
+    uint8_t most_rows;           /* of a thread in passes */
+    bool many;                   /* some pass was best with more than FEWER_ROWS */
     KernelCost cost[MOST_PARTS][MOST_ROWS + 1]; /* by rows of a thread; not feasible: not to be */
     PlanExtent extent[MOST_PARTS];
 } Search;
@@ -81,7 +82,7 @@ static bool count_part(Search *s, uint32_t i)
         bool wanted = i == s->group->passes.n && rows >= 4;
         for (size_t k = 0; k < N_PASS_ROWS; k++)
             wanted = wanted || rows == pass_rows[k];
-        if (!wanted || (s->columns[i] == 1 && rows > 1))
+        if (!wanted || (s->columns[i] == 1 && rows > 1 && !s->narrow))
             continue;
         const uint8_t outputs[2] = { s->columns[i], rows };
         KernelCost *cost = &s->cost[i][rows];
@@ -107,6 +108,7 @@ static void count_parts(Search *s)
         s->columns[i] = columns_of(s->f, &list);
         if (s->apart[i].of[0] > 1)
             s->columns[i] = APART_COLUMNS;
+        s->columns[i] = s->narrow ? 1 : s->columns[i];
         while (!count_part(s, i) && s->columns[i] > LEAST_COLUMNS)
             s->columns[i] /= 2;
     }
@@ -350,10 +352,10 @@ static void try_tile(Search *s, double bytes_seconds, Choice *best)
  * compute, and long along that dimension. */
 static Choice best_spread_tile(Search *s)
 {
-    static const uint16_t threads[] = { 256, 128, 320, 512 };
+    static const uint16_t threads[] = { 256, 160, 320, 128 };
     static const uint8_t times[] = { 1, 2, 3, 4, 6, 8 },
-                         across[][4] = { { 32, 64, 16, 128 }, { 1, 2, 4, 8 } };
-    enum { THREADS = 4, TIMES = 6, ACROSS = 4 };
+                         across[][4] = { { 32, 64, 96, 128 }, { 8, 4, 2, 16 } };
+    enum { THREADS = 4, TIMES = 6, ACROSS = 4, MOST_TIMES = 2 };
     PlanGroup *group = s->group;
     Choice best = { .seconds = -1, .next = -1 };
     const PlanApart apart = s->apart[group->passes.n];
@@ -364,7 +366,8 @@ static Choice best_spread_tile(Search *s)
         tessi_level_set_tile(group, group->n_dims - 1 - along, least * times[k / ACROSS % TIMES]);
         tessi_level_set_tile(group, group->n_dims - 2 + along, across[1 - along][k % ACROSS]);
         tessi_level_set_threads(&group->levels, 0, threads[k / ACROSS / TIMES]);
-        try_tile(s, bytes, &best);
+        if (along || times[k / ACROSS % TIMES] <= MOST_TIMES) /* longer ones leave too few blocks */
+            try_tile(s, bytes, &best);
     }
     return best;
 }
@@ -431,6 +434,7 @@ static bool find_apart(Search *s)
         s->apart[i] = apart;
         s->spread = s->spread || apart.of[0] > 1 || apart.of[1] > 1;
     }
+    s->narrow = s->apart[s->group->passes.n].of[1] > 1;
     return s->spread;
 }
 

@@ -159,6 +159,24 @@ static void conversions_are_shared(void **state)
     assert_int_equal(p->groups.n, 2);
 }
 
+/* Sums of 20 parts, ten rows apart: a thread has rows as far apart, which read the same. */
+static void parts_are_read_apart(void **state)
+{
+    Text text;
+    tessi_text_init(&text, *state);
+    tessi_text_add(&text, "graph t param M, N image X[M, N] float stage X[M, N] float = image X "
+                          "stage p[M + 191, N] float = X@[-100,0]:reflect");
+    for (int k = -99; k < -90; k++)
+        tessi_text_addf(&text, " + X@[%d,0]:reflect", k);
+    tessi_text_add(&text, " stage o[M, N] float = p");
+    for (int k = 10; k < 200; k += 10)
+        tessi_text_addf(&text, " + p@[%d,0]", k);
+    tessi_text_add(&text, " + X@[100,0]:reflect output o[M, N] float = o");
+    const Plan *p = plan_for_gpu(*state, tessi_text_str(&text));
+    assert_int_equal(p->groups.n, 1);
+    assert_int_equal(tessi_level_apart(&p->groups.at[0].levels, 1), 10);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { GRAPH_TEST(bytes_of_tiles_take_whole_registers),
@@ -166,6 +184,7 @@ int main(void)
                                         GRAPH_TEST(channels_share_a_kernel),
                                         GRAPH_TEST(channels_are_placed_together),
                                         GRAPH_TEST(conversions_are_shared),
+                                        GRAPH_TEST(parts_are_read_apart),
                                         GRAPH_TEST(blocks_are_no_wider_than_images),
                                         GRAPH_TEST(tiles_divide_few_columns),
                                         GRAPH_TEST(transpositions_have_square_blocks) };
