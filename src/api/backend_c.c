@@ -269,11 +269,7 @@ static bool launch(const Run *run, const Binding *b)
 /* Where there is a compiler that fails, runs fail and say why: an interpreter would take thousands of times as long. */
 static bool can_run(tess_program *p)
 {
-    mtx_lock(&p->lock);
-    tessi_expect_compiler(p);
-    const bool lacks = p->lacks_compiler;
-    mtx_unlock(&p->lock);
-    return !lacks;
+    return !tessi_lacks_compiler(p, tessi_first_is_asked(p));
 }
 
 static void close_program(tess_program *p)

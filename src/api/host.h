@@ -6,15 +6,15 @@
 
 /* ---- module.c: C text to a loaded function */
 bool tessi_find_compiler(tess_program *p, Failure *f); /* takes the lock of the program */
-/* Whether there is one that may work, which runs find out; the lock of the program must be held. */
-bool tessi_expect_compiler(tess_program *p);
+/* There is none at all. Else it is tried meanwhile, unless the first run may go ahead of it; takes the lock. */
+bool tessi_lacks_compiler(tess_program *p, bool ahead);
 bool tessi_variant_load(tess_program *p, Variant *v, Failure *f);
 /* The same from the cache alone; false when it is not there. */
 bool tessi_variant_recall(tess_program *p, Variant *v);
 /* Has the text of the variant compiled by a process of its own, for the cache; false: there is no cache, or no such
  * process. */
 bool tessi_variant_begin(tess_program *p, Variant *v);
-/* The compiler is known, or was looked for in vain: nobody has to wait until it was tried. */
+/* The compiler is known: nobody has to wait until it was tried. */
 bool tessi_knows_compiler(tess_program *p);
 /* Compiles and loads any text once the compiler was found; needs no lock, and shares nothing that changes with other
  * calls. */

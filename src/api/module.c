@@ -25,22 +25,57 @@ void tessi_open_cache(tess_program *p)
     note(p, p->cache.refused.text);
 }
 
-/* The C compiler, looked for once a program. The lock is held. */
-bool tessi_expect_compiler(tess_program *p)
+static void open_tools(tess_program *p)
 {
-    if (p->has_tool)
-        return p->tool.path != NULL;
     tessi_open_cache(p);
     p->host = (RtHost){ p->options.hold, p->options.user };
-    const bool found =
-        tessi_cc_find_early(p->options.cc, &p->cache, &p->host, &p->tool, &p->trial, &p->no_tool);
-    p->has_tool = true;
-    p->lacks_compiler = !found && tessi_cc_is_absent(p->options.cc);
+}
+
+/* No compiler was found: whether there is none at all. */
+static void note_absence(tess_program *p)
+{
+    p->lacks_compiler = tessi_cc_is_absent(p->options.cc);
     if (p->lacks_compiler && p->options.target == TESS_TARGET_AUTO)
         note(p,
              "there is no C compiler (neither cc, gcc nor clang is on PATH), so the strip machine "
              "runs, which is slower than compiled code");
+}
+
+/* The C compiler, looked for once a program. The lock is held. */
+static bool expect_compiler(tess_program *p)
+{
+    if (p->has_tool)
+        return p->tool.path != NULL;
+    open_tools(p);
+    const bool found =
+        tessi_cc_find_early(p->options.cc, &p->cache, &p->host, &p->tool, &p->trial, &p->no_tool);
+    p->has_tool = true;
+    if (!found)
+        note_absence(p);
     return found;
+}
+
+/* The same where nothing has to be tried for it. */
+static bool knows_compiler(tess_program *p)
+{
+    if (p->has_tool)
+        return p->tool.path && !p->trial;
+    open_tools(p);
+    p->has_tool = tessi_cc_find_remembered(p->options.cc, &p->cache, &p->host, &p->tool);
+    return p->has_tool;
+}
+
+bool tessi_lacks_compiler(tess_program *p, bool ahead)
+{
+    mtx_lock(&p->lock);
+    /* A trial would keep a process from ending that waits for no compiler. */
+    if (!ahead)
+        expect_compiler(p);
+    else if (!knows_compiler(p))
+        note_absence(p);
+    const bool lacks = p->lacks_compiler;
+    mtx_unlock(&p->lock);
+    return lacks;
 }
 
 static void settle(tess_program *p)
@@ -53,7 +88,7 @@ static void settle(tess_program *p)
 bool tessi_find_compiler(tess_program *p, Failure *f)
 {
     mtx_lock(&p->lock);
-    tessi_expect_compiler(p);
+    expect_compiler(p);
     settle(p);
     const bool found = p->tool.path != NULL;
     if (!found && f)
@@ -138,7 +173,7 @@ static bool load_on_trial(tess_program *p, Variant *v)
 {
     bool ok = false;
     mtx_lock(&p->lock);
-    if (tessi_expect_compiler(p) && p->trial) {
+    if (expect_compiler(p) && p->trial) {
         ok =
             tessi_load_text(p, v->loops, v->c_text, &v->module, &v->entry, &v->module_cached, NULL);
         settle(p);
@@ -194,7 +229,7 @@ bool tessi_variant_begin(tess_program *p, Variant *v)
 bool tessi_knows_compiler(tess_program *p)
 {
     mtx_lock(&p->lock);
-    const bool knows = tessi_expect_compiler(p) && !p->trial;
+    const bool knows = knows_compiler(p);
     mtx_unlock(&p->lock);
     return knows;
 }

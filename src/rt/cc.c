@@ -549,6 +549,7 @@ typedef struct Search {
     const RtCache *cache;
     const RtHost *host;
     CcTrial **trial;
+    bool remembered; /* nothing is to be tried */
 } Search;
 
 static bool try_tool(const Search *s, char *path, CcTool *tool, Failure *f)
@@ -566,6 +567,10 @@ static bool try_tool(const Search *s, char *path, CcTool *tool, Failure *f)
     if (recall(s->cache, key, tool)) {
         identify(tool);
         return true;
+    }
+    if (s->remembered) {
+        tessi_cc_dispose(tool);
+        return false;
     }
     if (s->trial && (*s->trial = begin_trial(s->name, s->cache, key, tool)))
         return true;
@@ -602,6 +607,8 @@ static bool find(const Search *s, CcTool *tool, Failure *f)
         char *path = tessi_process_find(usual[i]);
         if (path && try_tool(s, path, tool, first.status ? NULL : &first))
             return true;
+        if (path && s->remembered)
+            return false; /* a trial would begin with this one */
     }
     if (first.status)
         return tessi_failf(f, first.status, "%s", first.text);
@@ -626,14 +633,20 @@ bool tessi_cc_is_absent(const char *name)
 bool tessi_cc_find(const char *name, const RtCache *cache, const RtHost *host, CcTool *tool,
                    Failure *f)
 {
-    return find(&(Search){ name, cache, host, NULL }, tool, f);
+    return find(&(Search){ name, cache, host, NULL, false }, tool, f);
+}
+
+bool tessi_cc_find_remembered(const char *name, const RtCache *cache, const RtHost *host,
+                              CcTool *tool)
+{
+    return find(&(Search){ name, cache, host, NULL, true }, tool, NULL);
 }
 
 bool tessi_cc_find_early(const char *name, const RtCache *cache, const RtHost *host, CcTool *tool,
                          CcTrial **trial, Failure *f)
 {
     *trial = NULL;
-    return find(&(Search){ name, cache, host, trial }, tool, f);
+    return find(&(Search){ name, cache, host, trial, false }, tool, f);
 }
 
 void tessi_cc_dispose(CcTool *tool)

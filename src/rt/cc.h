@@ -26,6 +26,9 @@ typedef struct CcTool {
  * there is none or it does not work. `host` (may be NULL) is asked while a compiler runs. */
 bool tessi_cc_find(const char *name, const RtCache *cache, const RtHost *host, CcTool *tool,
                    Failure *f);
+/* The same where the cache remembers it; nothing is tried. */
+bool tessi_cc_find_remembered(const char *name, const RtCache *cache, const RtHost *host,
+                              CcTool *tool);
 void tessi_cc_dispose(CcTool *tool);
 /* No compiler is named, and none of the usual ones is there: not one that fails. */
 bool tessi_cc_is_absent(const char *name);

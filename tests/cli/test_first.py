@@ -3,6 +3,7 @@ one that is ended leaves nothing behind."""
 import os
 import pathlib
 import signal
+import subprocess
 import sys
 import time
 
@@ -89,6 +90,21 @@ def test_rule(folder):
     tool.check("nothing of it is left in the end", waited(idle))
 
 
+def test_nobody_waits(folder):
+    """The run itself starts no compiler, not even to try it, so it ends with its picture."""
+    env = environment(folder, "waits")
+    log, script = folder / "parents", folder / "log-cc"
+    script.write_text(f"#!/bin/sh\necho $PPID >> {log}\nexec cc \"$@\"\n")
+    script.chmod(0o755)
+    env["TESSERA_CC"] = str(script)
+    arguments = "run", folder / "f.tess", "random:1:99x101", "-o", folder / "alone.npy", "--first=now"
+    process = subprocess.Popen([tool.TOOL, *map(str, arguments)], env={**os.environ, **env})
+    tool.check("the first picture comes", process.wait() == 0)
+    tool.check("and the code behind it", waited(lambda: modules(env)))
+    parents = log.read_text().split() if log.exists() else []
+    tool.check("by another process", parents and str(process.pid) not in parents, f"{process.pid} of {parents}")
+
+
 def test_interrupted(folder):
     """A compiler that never ends: the process that waits for it is ended."""
     env = environment(folder, "ended")
@@ -118,5 +134,6 @@ with tool.workspace() as place:
     (work / "f.tess").write_text(PROGRAM)
     test_code_comes_later(work)
     test_rule(work)
+    test_nobody_waits(work)
     test_interrupted(work)
 tool.finish()
