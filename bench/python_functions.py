@@ -136,7 +136,7 @@ def rows_of(size, threads):
         ("binary_erosion", s("binary_erosion", flag), None),
         ("binary_dilation, 3 times", s("binary_dilation", flag, iterations=3), None),
         ("convolve 7x7, float", s("convolve", real, mask), lambda: cv2.filter2D(real, -1, mask, borderType=border)),
-        ("correlate1d 5", s("correlate1d", real, [1, 2, 3, 2, 1]), None),
+        ("correlate1d 5", s("correlate1d", real, np.array([1.0, 2, 3, 2, 1])), None),
         ("sobel", s("sobel", real), lambda: cv2.Sobel(real, cv2.CV_32F, 1, 0, borderType=border)),
         ("prewitt", s("prewitt", real), None),
         ("laplace", s("laplace", real), lambda: cv2.Laplacian(real, cv2.CV_32F, borderType=border)),
