@@ -326,8 +326,14 @@ static bool no_such_command(int *status, const char *word)
 {
     char sentence[600];
     const bool is_file = access(word, F_OK) == 0;
+    const char *filter = is_file ? NULL : cli_filter_of_word(word);
     snprintf(sentence, sizeof sentence, "there is no command '%.250s'%s%.250s", word,
-             is_file ? "; to run that file: tessera run " : "", is_file ? word : "");
+             is_file  ? "; to run that file: tessera run "
+             : filter ? "; for the filter: tessera apply "
+                      : "",
+             is_file  ? word
+             : filter ? filter
+                      : "");
     return usage(status, "%s", sentence);
 }
 

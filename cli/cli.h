@@ -264,6 +264,8 @@ DLTensor *cli_copy(const DLTensor *t); /* of an image without gaps; NULL: out of
 bool cli_regret(const CommandLine *line, Session *s);
 
 /* cmd_filters.c: the operator of that name; NULL after saying that there is none */
+/* The filter that a word names, by its name or that of others; NULL: none. */
+const char *cli_filter_of_word(const char *word);
 const tess_operator *cli_find_operator(const tess_library *library, const char *name);
 
 /* The commands. Each returns an exit status. */

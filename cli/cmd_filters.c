@@ -84,14 +84,46 @@ static void print_one(const tess_operator *op)
     print_example(op);
 }
 
+/* Filters by the names that others give them. */
+static const struct {
+    const char *other, *ours;
+} other_names[] = {
+#define OTHER_NAME(other, ours) { other, ours },
+#include "cli/other_names.def"
+#undef OTHER_NAME
+};
+enum { N_OTHER_NAMES = sizeof other_names / sizeof *other_names };
+
+static const char *filter_called(const char *name)
+{
+    for (int i = 0; i < N_OTHER_NAMES; i++)
+        if (strcmp(other_names[i].other, name) == 0)
+            return other_names[i].ours;
+    return NULL;
+}
+
 const tess_operator *cli_find_operator(const tess_library *library, const char *name)
 {
     const tess_operator *op = tess_library_find(library, name);
-    const char *near = op ? NULL : tess_library_nearest(library, name);
+    const char *near = filter_called(name);
+    if (!near)
+        near = tess_library_nearest(library, name);
     if (!op)
         cli_fail("there is no filter '%s'%s%s%s; tessera filters lists them", name,
                  near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
     return op;
+}
+
+const char *cli_filter_of_word(const char *word)
+{
+    tess_library *library;
+    if (filter_called(word))
+        return filter_called(word);
+    if (tess_library_open(&library) != TESS_OK)
+        return NULL;
+    const bool is = tess_library_find(library, word);
+    tess_library_free(library);
+    return is ? word : NULL;
 }
 
 int cmd_filters(const CommandLine *line)

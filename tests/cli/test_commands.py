@@ -116,6 +116,11 @@ def test_filters(folder):
           and "example: tessera apply gaussian sigma=2 in.png -o out.png" in out, out + err)
     one_sentence("no filter", run("filters", "gausian"), ["'gausian'", "did you mean 'gaussian'"])
     one_sentence("two filters", run("filters", "box", "open"), ["'open'"], 2)
+    one_sentence("a filter of others", run("apply", "blur", "a.png", "-o", "b.png"), ["did you mean 'gaussian'"])
+    one_sentence("a filter as a command", run("median", "a.png"), ["tessera apply median_filter"], 2)
+    ours = re.findall(r'^OTHER_NAME\("(\w+)", "(\w+)"\)$', (tool.ROOT / "cli/other_names.def").read_text(), re.M)
+    others, meant = {o for o, _ in ours}, {f for _, f in ours}
+    check("names of others", len(ours) > 40 and not others & set(told) and meant <= set(told), meant - set(told))
 
 
 CHAIN = """use "filters";
