@@ -298,14 +298,6 @@ static int64_t good_height(const StripPass *pass, int64_t most)
     return height < most ? height : most;
 }
 
-static bool takes_shared(const Strips *s)
-{
-    bool any = false;
-    for (size_t i = 0; i < s->n_inputs; i++)
-        any = any || s->input[i].shared;
-    return any;
-}
-
 /* Strips as high as the memory allows, and is of use. */
 static bool find_height(Strips *s, size_t number)
 {
@@ -318,10 +310,13 @@ static bool find_height(Strips *s, size_t number)
     char why[400];
     if (!measure(s, number, rows))
         return false;
-    if (pass->bytes
-        <= s->limit) /* where rows come from others, several strips let these come meanwhile */
-        return !takes_shared(s) || measure(s, number, good_height(pass, rows));
-    if (!pass->pass.ndim || !pass->pass.cut[0]) {
+    const bool fits = pass->bytes <= s->limit, cuts = pass->pass.ndim && pass->pass.cut[0];
+    /* Files of a team are read and written meanwhile, and rows of others come. */
+    if (fits && s->line->team && cuts)
+        return measure(s, number, good_height(pass, rows));
+    if (fits)
+        return true;
+    if (!cuts) {
         snprintf(why, sizeof why, "it is not computed in strips of rows: %.300s",
                  pass->pass.ndim ? pass->pass.why[0] : "it reads no images");
         return say_too_large(s, number, why), false;
