@@ -1,8 +1,11 @@
-/* Turns of a repeat that are computed as one, as one kernel of warps: each turn's stages in lanes, its borders
- * answered there, so that an image is read and written once for all of them. */
+/* Several groups as one kernel of warps whose blocks are the whole image: stages in lanes, borders answered there, so
+ * that an image is read and written once for all of them. They are the turns of a repeat that are computed as one, or
+ * stages of stacks that read each other. */
 #include <string.h>
 
+#include "plan/needs.h"
 #include "plan/plan_costs.h"
+#include "plan/plan_groups.h"
 #include "plan/plan_passes.h"
 
 typedef struct Turns {
@@ -10,18 +13,14 @@ typedef struct Turns {
     const Analysis *an;
     const Machine *m;
     const Plan *p;
-    uint32_t repeat; /* its number */
+    bool *of;     /* by StageId: the kernel computes it */
+    bool *stored; /* by StageId: others find it in memory */
+    bool turns;   /* they are turns of a repeat */
 } Turns;
-
-/* Of each turn; what only the condition needs is computed apart. */
-static bool is_of_turn(const Turns *c, StageId id)
-{
-    return tessi_stage(c->f->g, id)->repeat == c->repeat && !c->f->test[id.v];
-}
 
 static bool is_of(const Turns *c, const PlanGroup *group)
 {
-    return is_of_turn(c, group->members.at[0]);
+    return c->of[group->members.at[0].v];
 }
 
 /* What the groups of the repeat cost as they are, a point of each; how many there are. */
@@ -35,7 +34,7 @@ static double seconds_apart(const Turns *c, uint32_t *n, uint32_t *stages)
         ++*n;
     }
     GRAPH_FOREACH_STAGE (c->f->g, id)
-        *stages += is_of_turn(c, id) && tessi_plan_computes(c->f, id);
+        *stages += c->of[id.v] && tessi_plan_computes(c->f, id);
     return seconds;
 }
 
@@ -54,10 +53,11 @@ static bool gather(const Turns *c, Plan *plan, PlanGroup *made)
     made->members = (StageList){ 0 };
     GRAPH_FOREACH_STAGE (g, id) {
         const Stage *s = tessi_stage(g, id);
-        if (!is_of_turn(c, id) || !tessi_plan_computes(c->f, id))
+        if (!c->of[id.v] || !tessi_plan_computes(c->f, id))
             continue;
-        together = together && s->kind == STAGE_COMPUTE && tessi_stage_is_plain(g, s);
-        if (c->f->can_inline[id.v]) {
+        together = together && s->kind == STAGE_COMPUTE && tessi_stage_is_plain(g, s)
+                   && (c->stored[id.v] || c->f->can_inline[id.v]);
+        if (!c->stored[id.v]) {
             plan->stage[id.v].placement = PLACE_INLINE;
             continue;
         }
@@ -74,19 +74,21 @@ static bool gather(const Turns *c, Plan *plan, PlanGroup *made)
     return together;
 }
 
-/* Columns of a thread: a vector of the widest elements that are carried; 0 where some are less than a register. */
-static uint8_t columns_of(const Turns *c, const PlanGroup *made)
+/* Columns of a thread: a vector of the widest elements; 0 where turns have some that are less than a register. */
+static uint8_t columns_of(const Turns *c, const Plan *plan, const PlanGroup *made)
 {
-    uint32_t least = 8, most = 1;
-    GRAPH_FOREACH_STAGE (c->f->g, id) {
-        const Stage *s = tessi_stage(c->f->g, id);
-        if (s->repeat != c->repeat || s->n_dims != made->n_dims)
+    uint32_t least = 8, most = 4;
+    Needs needs = { 0 };
+    tessi_needs_of_group(c->f, c->f->arena, plan, made, &needs);
+    VEC_FOREACH (const Need, need, &needs.at) {
+        const Stage *s = tessi_stage(c->f->g, need->stage);
+        if (s->n_dims != made->n_dims)
             continue;
         const uint32_t bytes = tessi_type_info(s->type)->bytes;
         least = bytes < least ? bytes : least;
         most = bytes > most ? bytes : most;
     }
-    return (uint8_t)(least < 4 ? 0 : 16 / most);
+    return (uint8_t)(least < 4 && c->turns ? 0 : 16 / most);
 }
 
 /* The best such kernel so far. */
@@ -96,6 +98,17 @@ typedef struct Best {
     Plan with;
 } Best;
 
+/* Later rows, or planes, read what a step has computed or read. */
+static bool keeps_some(const Turns *c, const Plan *plan, const PlanGroup *group)
+{
+    PlanWarp w;
+    bool some = false;
+    tessi_plan_warp(c->f, plan, group, &w);
+    VEC_FOREACH (const PlanHeld, h, &w.held)
+        some = some || h->keep;
+    return some;
+}
+
 static void try_kernel(const Turns *c, const Plan *plan, const PlanGroup *made,
                        const uint8_t *outputs, uint16_t warps, Best *best)
 {
@@ -103,7 +116,8 @@ static void try_kernel(const Turns *c, const Plan *plan, const PlanGroup *made,
     PlanGroup group = *made;
     tried.stage = ARENA_NEW_ARRAY(c->f->arena, PlanStage, plan->n_stages);
     memcpy(tried.stage, plan->stage, plan->n_stages * sizeof *plan->stage);
-    if (tessi_plan_make_warp_edges(c->f, &tried, &group, outputs, warps ? warps : 1, warps > 0))
+    if (tessi_plan_make_warp_edges(c->f, &tried, &group, outputs, warps ? warps : 1, warps > 0)
+        || !keeps_some(c, &tried, &group))
         return;
     const KernelCost cost = tessi_plan_warp_cost(c->f, c->an, c->m, &tried, &group);
     if (!cost.feasible
@@ -120,8 +134,9 @@ static KernelCost best_kernel(const Turns *c, Plan *plan, PlanGroup *made)
     enum { TALL = 4 };
     static const uint8_t rows[] = { 2, 4, 1 }, lines[] = { 4, 6, 2, 3, 1 };
     Best best = { .group = *made, .with = *plan };
-    const uint8_t columns = columns_of(c, made), widths = columns && columns < 4 ? 2 : 1;
-    for (size_t k = 0; columns && k < widths * sizeof rows / sizeof *rows; k++)
+    const uint8_t columns = columns_of(c, plan, made), widths = columns && columns < 4 ? 2 : 1;
+    for (size_t k = 0;
+         columns && (c->turns || made->n_dims == 2) && k < widths * sizeof rows / sizeof *rows; k++)
         try_kernel(c, plan, made,
                    (uint8_t[2]){ (uint8_t)(columns << k % widths), rows[k / widths] }, 0, &best);
     for (size_t k = 0; columns && made->n_dims > 2 && k < sizeof lines; k++)
@@ -138,12 +153,13 @@ static void explain(const Turns *c, const Plan *plan, PlanGroup *made, const Ker
     tessi_plan_add_reason(
         a, &made->reason,
         tessi_sprintf(a,
-                      "all turns in lanes, with %d x %d outputs a thread: %lld fs a point (memory "
+                      "all %s in lanes, with %d x %d outputs a thread: %lld fs a point (memory "
                       "%lld, %lld instructions %lld), about %lld registers; %lld fs in %u kernels",
-                      tessi_level_outputs(&made->levels, 0), tessi_level_outputs(&made->levels, 1),
-                      tessi_plan_fs(cost->seconds), tessi_plan_fs(cost->dram_seconds),
-                      tessi_plan_amount(cost->instructions), tessi_plan_fs(cost->issue_seconds),
-                      (long long)cost->registers, tessi_plan_fs(apart), (unsigned)groups));
+                      c->turns ? "turns" : "stages", tessi_level_outputs(&made->levels, 0),
+                      tessi_level_outputs(&made->levels, 1), tessi_plan_fs(cost->seconds),
+                      tessi_plan_fs(cost->dram_seconds), tessi_plan_amount(cost->instructions),
+                      tessi_plan_fs(cost->issue_seconds), (long long)cost->registers,
+                      tessi_plan_fs(apart), (unsigned)groups));
     tessi_plan_add_reason(a, &made->reason, tessi_plan_kernel_reason(c->f, plan, made, cost));
     tessi_plan_add_reason(a, &made->reason,
                           "steps at the edges answer rules in what is held, others none");
@@ -155,10 +171,10 @@ static void put_in_place(const Turns *c, const Plan *with, const PlanGroup *made
     bool placed = false;
     for (uint32_t v = 0; v < p->n_stages; v++)
         if (with->stage[v].placement != p->stage[v].placement)
-            p->stage[v] =
-                (PlanStage){ with->stage[v].placement, with->stage[v].placement == PLACE_MEMORY
-                                                           ? "a result"
-                                                           : "computed with the other turns" };
+            p->stage[v] = (PlanStage){ with->stage[v].placement,
+                                       with->stage[v].placement == PLACE_MEMORY ? "a result"
+                                       : c->turns ? "computed with the other turns"
+                                                  : "read at a distance" };
     for (uint32_t i = 0; i < p->groups.n; i++) {
         const bool own = is_of(c, &p->groups.at[i]);
         if (!own)
@@ -172,54 +188,164 @@ static void put_in_place(const Turns *c, const Plan *with, const PlanGroup *made
 
 /* Of the time of what stands there a kernel of warps may take so much. One with a frame is three kernels, which take
  * longer than their price says; tiles of turns that are computed again are much more code. */
-static double gain_wanted(const Turns *c, uint32_t groups)
+static double gain_wanted(const Turns *c, const PlanGroup *made, uint32_t groups)
 {
     bool warps = groups == 1, again = false;
+    if (!c->turns)
+        return tessi_level_march(&made->levels).planes ? c->m->stack_gain : c->m->small_gain;
     VEC_FOREACH (const PlanGroup, group, &c->p->groups)
         warps = warps && (!is_of(c, group) || tessi_plan_kernel(group) == KERNEL_WARP);
     GRAPH_FOREACH_STAGE (c->f->g, id)
         again = again
-                || (is_of_turn(c, id) && tessi_plan_computes(c->f, id)
+                || (c->of[id.v] && tessi_plan_computes(c->f, id)
                     && c->p->stage[id.v].placement != PLACE_MEMORY);
     return warps ? c->m->turns_frame : again ? 1 / c->m->time_gain : c->m->small_gain;
 }
 
-/* Has the repeat computed by one kernel where that is expected to be faster. */
-static void choose(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p,
-                   uint32_t repeat)
+/* Has them computed by one kernel where that is expected to be faster. */
+static void choose(const Turns *c, Plan *p)
 {
-    const Turns c = { f, an, m, p, repeat };
+    const PlanFacts *f = c->f;
+    const Machine *m = c->m;
     Plan plan = *p, tried;
     PlanGroup made = { 0 };
     uint32_t groups = 0, stages = 0;
-    const double apart = seconds_apart(&c, &groups, &stages);
+    const double apart = seconds_apart(c, &groups, &stages);
     plan.stage = ARENA_NEW_ARRAY(f->arena, PlanStage, p->n_stages);
     memcpy(plan.stage, p->stage, p->n_stages * sizeof *p->stage);
-    if (!groups || stages < 2 || !gather(&c, &plan, &made))
+    if (!groups || (c->turns && stages < 2) || !gather(c, &plan, &made))
         return;
-    const KernelCost cost = best_kernel(&c, &plan, &made);
-    if (!cost.feasible || cost.seconds > gain_wanted(&c, groups) * apart)
+    const KernelCost cost = best_kernel(c, &plan, &made);
+    if (!cost.feasible || cost.seconds > gain_wanted(c, &made, groups) * apart)
         return;
     const int64_t warps = tessi_level_threads(&made.levels, 0) / PLAN_WARP;
     const bool planes = tessi_level_march(&made.levels).planes;
     made.resident = (uint8_t)(cost.threads / PLAN_WARP / warps);
     tessi_level_set_march_blocks(&made.levels, (uint32_t)((double)(made.resident * m->cores)
                                                           * (planes ? m->warp_plane_waves : 1)));
-    explain(&c, &plan, &made, &cost, apart, groups);
+    explain(c, &plan, &made, &cost, apart, groups);
     tried = *p;
     tried.stage = ARENA_NEW_ARRAY(f->arena, PlanStage, p->n_stages);
     memcpy(tried.stage, p->stage, p->n_stages * sizeof *p->stage);
     tried.groups.at = ARENA_NEW_ARRAY(f->arena, PlanGroup, p->groups.n + 1);
     tried.groups.cap = p->groups.n + 1;
     memcpy(tried.groups.at, p->groups.at, p->groups.n * sizeof *p->groups.at);
-    put_in_place(&c, &plan, &made, &tried);
+    put_in_place(c, &plan, &made, &tried);
     tessi_plan_order(&tried, f);
     if (!tessi_plan_verify_with(f, &tried))
         *p = tried;
 }
 
+/* Of a repeat all stages of each turn; what only the condition needs is computed apart. */
+static void choose_repeat(Turns *c, Plan *p, uint32_t repeat)
+{
+    GRAPH_FOREACH_STAGE (c->f->g, id) {
+        c->of[id.v] = tessi_stage(c->f->g, id)->repeat == repeat && !c->f->test[id.v];
+        c->stored[id.v] = !c->f->can_inline[id.v];
+    }
+    choose(c, p);
+}
+
+/* Takes the stages that the group computes. */
+static void take_group(Turns *c, const PlanGroup *group, bool last)
+{
+    VEC_FOREACH (const PlanPass, pass, &group->passes)
+        VEC_FOREACH (const StageId, id, &pass->stages)
+            c->of[id->v] = true;
+    VEC_FOREACH (const StageId, id, &group->members) {
+        c->of[id->v] = true;
+        c->stored[id->v] = last || c->f->returned[id->v];
+    }
+}
+
+static bool can_march(const Turns *c, const PlanGroup *group)
+{
+    const KernelKind kernel = tessi_plan_kernel(group);
+    const Stage *s = tessi_stage(c->f->g, group->members.at[0]);
+    return (kernel == KERNEL_REGISTER || kernel == KERNEL_TILE || kernel == KERNEL_POINT)
+           && group->n_dims > 1 && s->kind == STAGE_COMPUTE && !s->repeat;
+}
+
+/* The groups are several, and read or store elements of less than a register: other kernels of warps leave these to
+ * register tiles, which pack them. */
+static bool has_narrow(const Turns *c, const Plan *p)
+{
+    uint32_t groups = 0;
+    bool narrow = false;
+    VEC_FOREACH (const PlanGroup, group, &p->groups) {
+        Needs needs = { 0 };
+        if (!is_of(c, group))
+            continue;
+        groups++;
+        tessi_needs_of_group(c->f, c->f->arena, p, group, &needs);
+        VEC_FOREACH (const Need, need, &needs.at)
+            narrow = narrow || tessi_type_info(tessi_stage(c->f->g, need->stage)->type)->bytes < 4;
+    }
+    return groups > 1 && narrow;
+}
+
+/* Of a stack the stages of a group, and of all groups that are read by these alone. */
+static void choose_stack(Turns *c, Plan *p, uint32_t last)
+{
+    const uint32_t n = c->f->g->stages.n;
+    uint32_t *group_of = ARENA_NEW_ARRAY(c->f->arena, uint32_t, n);
+    const StageList *readers = tessi_plan_readers(c->f, p);
+    memset(c->of, 0, n * sizeof *c->of);
+    memset(c->stored, 0, n * sizeof *c->stored);
+    for (uint32_t i = 0; i < p->groups.n; i++)
+        VEC_FOREACH (const StageId, id, &p->groups.at[i].members)
+            group_of[id->v] = i + 1;
+    take_group(c, &p->groups.at[last], true);
+    for (bool more = true; more;) {
+        more = false;
+        for (uint32_t i = 0; i < p->groups.n; i++) {
+            const PlanGroup *group = &p->groups.at[i];
+            const uint32_t reader =
+                tessi_plan_only_reader(c->f, readers, group_of, p->groups.at, i);
+            if (!reader || is_of(c, group) || !is_of(c, &p->groups.at[reader - 1])
+                || !can_march(c, group))
+                continue;
+            take_group(c, group, false);
+            more = true;
+        }
+    }
+    if (p->groups.at[last].n_dims > 2 || has_narrow(c, p))
+        choose(c, p);
+}
+
+/* The group that computes the latest stage of those that are not done; false: none is left. */
+static bool latest_group(const Plan *p, const bool *done, uint32_t *latest)
+{
+    uint32_t stage = 0;
+    for (uint32_t i = 0; i < p->groups.n; i++)
+        VEC_FOREACH (const StageId, id, &p->groups.at[i].members)
+            if (!done[id->v] && id->v > stage) {
+                stage = id->v;
+                *latest = i;
+            }
+    return stage;
+}
+
+/* Readers before what they read. */
+static void choose_stacks(Turns *c, Plan *p)
+{
+    bool *done = ARENA_NEW_ARRAY(c->f->arena, bool, c->f->g->stages.n);
+    uint32_t i = 0;
+    while (latest_group(p, done, &i)) {
+        VEC_FOREACH (const StageId, id, &p->groups.at[i].members)
+            done[id->v] = true;
+        if (can_march(c, &p->groups.at[i]))
+            choose_stack(c, p, i);
+    }
+}
+
 void tessi_plan_choose_turns(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p)
 {
+    Turns c = { .f = f, .an = an, .m = m, .p = p, .turns = true };
+    c.of = ARENA_NEW_ARRAY(f->arena, bool, f->g->stages.n);
+    c.stored = ARENA_NEW_ARRAY(f->arena, bool, f->g->stages.n);
     for (uint32_t k = 1; k <= f->g->repeats.n; k++)
-        choose(f, an, m, p, k);
+        choose_repeat(&c, p, k);
+    c.turns = false;
+    choose_stacks(&c, p);
 }

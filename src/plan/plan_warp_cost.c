@@ -122,8 +122,19 @@ static Step step_of(const PlanFacts *f, const Analysis *an, const Machine *m, co
     return step;
 }
 
-/* Channels of pixels are read and stored one by one: seconds of a point in which caches answer them, beside what rows
- * of vectors take. */
+/* All channels of its pixels are members: they are stored side by side. */
+static bool stores_pixels(const PlanFacts *f, const PlanGroup *group, StageId id)
+{
+    const Stage *s = tessi_stage(f->g, id);
+    uint32_t bytes = 0;
+    VEC_FOREACH (const StageId, other, &group->members)
+        if (other->v == id.v || tessi_plan_same_pixel(tessi_stage(f->g, *other), s))
+            bytes += tessi_type_info(tessi_stage(f->g, *other)->type)->bytes;
+    return bytes == f->pixel[id.v];
+}
+
+/* Channels of pixels are read one by one, and so are those stored that do not fill them: seconds of a point in which
+ * caches answer them, beside what rows of vectors take. */
 static double apart_seconds(const PlanFacts *f, const Machine *m, const PlanGroup *group,
                             const PlanWarp *w, double columns)
 {
@@ -136,7 +147,7 @@ static double apart_seconds(const PlanFacts *f, const Machine *m, const PlanGrou
     }
     VEC_FOREACH (const StageId, id, &group->members) {
         const double apart = f->pixel[id->v] * columns;
-        if (tessi_need_is_apart(f, *id))
+        if (tessi_need_is_apart(f, *id) && !stores_pixels(f, group, *id))
             seconds += (apart < m->sector_bytes ? apart : m->sector_bytes) / (m->l2_gbs * 1e9);
     }
     return seconds;

@@ -90,6 +90,28 @@ static bool has_size_of_members(const Rules *r, StageId id)
     return true;
 }
 
+static bool is_held(const PlanWarp *w, StageId id)
+{
+    bool held = false;
+    VEC_FOREACH (const PlanHeld, h, &w->held)
+        held = held || h->stage.v == id.v;
+    return held;
+}
+
+/* It is read inside alone, as parts of sums are that begin before the image and end behind it. */
+static bool is_read_inside(const Rules *r, const Need *of)
+{
+    AccessRules rules = tessi_rules_none();
+    bool inside = true;
+    VEC_FOREACH (const Need, need, &r->needs.at)
+        NEED_FOREACH (read, &r->needs, need)
+            if (&r->needs.at.at[read->of] == of && read->read->access.v)
+                tessi_rules_join(&rules, tessi_access(r->f->g, read->read->access));
+    for (uint8_t d = 0; d < r->group->n_dims; d++)
+        inside = inside && rules.rule[d] == BORDER_INSIDE;
+    return inside;
+}
+
 const char *tessi_plan_warp_rules(const PlanFacts *f, const Plan *p, const PlanGroup *group,
                                   PlanWarp *w)
 {
@@ -109,7 +131,8 @@ const char *tessi_plan_warp_rules(const PlanFacts *f, const Plan *p, const PlanG
             fault = h->is_image ? rules_of_image(&r, h) : rules_of_stage(&r, h);
     /* What is inlined too: read at the point itself it may have a rule, which steps inside do not answer. */
     VEC_FOREACH (const Need, need, &r.needs.at)
-        if (!fault && !has_size_of_members(&r, need->stage))
+        if (!fault && !has_size_of_members(&r, need->stage)
+            && (!need->computed || is_held(w, need->stage) || !is_read_inside(&r, need)))
             fault = tessi_sprintf(f->arena, "'%s' has another size than '%s'",
                                   name_of(&r, need->stage), r.domain->name);
     return fault;
