@@ -14,7 +14,7 @@ typedef struct PlanRegion {
     Border rule[MAX_DIMS];              /* INSIDE: never read outside */
     ExprId outside;                     /* rule CONSTANT */
     /* In steps of one along a dimension: it is computed so far ahead of the members, and read from there back to
-     * here. Readers with other edges have no such distance. */
+     * here. Readers with other edges have no such distance: of steps, all is kept that a tile needs. */
     int64_t ahead[MAX_DIMS], back[MAX_DIMS];
     bool uneven[MAX_DIMS];
 } PlanRegion;

@@ -247,6 +247,17 @@ static void clear(const PlanFacts *f, PlanRegions *out)
     out->used.n = 0;
 }
 
+/* What readers of other sizes find by a rule may be anywhere in what a tile needs: steps keep all of that. */
+static void keep_uneven(PlanRegion *region)
+{
+    for (uint8_t d = 0; d < MAX_DIMS; d++) {
+        if (!region->uneven[d])
+            continue;
+        region->back[d] = region->lo[d] < region->back[d] ? region->lo[d] : region->back[d];
+        region->ahead[d] = region->hi[d] > region->ahead[d] ? region->hi[d] : region->ahead[d];
+    }
+}
+
 /* From the members back to what they read. */
 static const char *find_regions(Regions *r)
 {
@@ -256,6 +267,7 @@ static const char *find_regions(Regions *r)
         if (!r->reached[i] && !is_beyond(r->out, need->stage))
             continue;
         fault = check_region(r, need->stage);
+        keep_uneven(&r->out->at[need->stage.v]);
         NEED_FOREACH (read, &r->needs, need)
             fault = fault ? fault : read_stage(r, need->stage, read);
     }
