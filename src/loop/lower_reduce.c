@@ -9,7 +9,14 @@
 
 /* ---- Reductions: templates/reduce.loops ------------------------------------------------------ */
 
-enum { PARTIALS = 16, ROWS_A_BLOCK = 8, LINES_A_BLOCK = 16, LINES_BESIDE = 64, FEW_TOTALS = 8 };
+enum {
+    PARTIALS = 16,
+    PARTIAL_BYTES = 256,
+    ROWS_A_BLOCK = 8,
+    LINES_A_BLOCK = 16,
+    LINES_BESIDE = 64,
+    FEW_TOTALS = 8
+};
 
 typedef struct Reducer {
     StageId id;
@@ -122,6 +129,20 @@ static void add_arg(Reducers *all, TemplateArg arg)
     VEC_PUSH(all->l->arena, &all->args, arg);
 }
 
+/* Partial results of a row on a CPU. Integers are the same in every order: several vectors of them do not wait for
+ * each other, and the narrow ones have more lanes than the order has. Beside reals of their width they stay in the loop
+ * of these, for what is reduced is computed once for both. */
+static uint32_t partials_of(const Reducers *all, const Reducer *r)
+{
+    const uint32_t bytes = tessi_type_info(r->acc)->bytes;
+    bool beside_reals = false;
+    for (uint32_t i = 0; bytes >= 4 && i < all->n; i++)
+        beside_reals =
+            beside_reals
+            || (tessi_is_real(all->at[i].acc) && tessi_type_info(all->at[i].acc)->bytes == bytes);
+    return tessi_is_integer(r->acc) && !beside_reals ? PARTIAL_BYTES / bytes : PARTIALS;
+}
+
 /* The arguments of reduction number r. */
 static void add_reducer(Reducers *all, uint32_t r, StageId id)
 {
@@ -130,17 +151,20 @@ static void add_reducer(Reducers *all, uint32_t r, StageId id)
     add_arg(all, (TemplateArg)ARG_TYPE(tessi_sprintf(a, "acc%u", r), at->acc));
     add_arg(all, (TemplateArg)ARG_NUMBER(tessi_sprintf(a, "bytes%u", r),
                                          tessi_type_info(at->acc)->bytes));
+    add_arg(all, (TemplateArg)ARG_NUMBER(tessi_sprintf(a, "partials%u", r), partials_of(all, at)));
     add_arg(all, (TemplateArg)ARG_WORDS(tessi_sprintf(a, "name%u", r), at->stage->name));
     if (all->rows[r].v)
         add_arg(all, (TemplateArg)ARG_BUFFER(tessi_sprintf(a, "rows%u", r), all->rows[r]));
     add_arg(all, (TemplateArg)ARG_BUFFER(tessi_sprintf(a, "result%u", r), all->l->buffer[id.v]));
 }
 
-static bool has_bytes(const Reducers *all, uint32_t bytes)
+static bool has_bytes(const Reducers *all, uint32_t partials, uint32_t bytes)
 {
     bool has = false;
     for (uint32_t r = 0; r < all->n; r++)
-        has = has || tessi_type_info(all->at[r].acc)->bytes == bytes;
+        has = has
+              || (partials_of(all, &all->at[r]) == partials
+                  && (!bytes || tessi_type_info(all->at[r].acc)->bytes == bytes));
     return has;
 }
 
@@ -270,15 +294,20 @@ void tessi_lower_reduction(Lower *l, const PlanGroup *group)
     all.at = ARENA_NEW_ARRAY(l->arena, Reducer, all.n);
     all.rows = ARENA_NEW_ARRAY(l->arena, LBufferId, all.n);
     add_args(&all, n_rows);
+    for (uint32_t r = 0; r < all.n; r++)
+        all.at[r] = reducer_of(l, group->members.at[r]);
     for (uint32_t r = 0; r < all.n; r++) {
         const StageId id = group->members.at[r];
-        all.at[r] = reducer_of(l, id);
         if (!all.line)
             all.rows[r] = results_of_rows(&all, r, n_rows);
         add_reducer(&all, r, id);
     }
-    add_arg(&all, (TemplateArg)ARG_NUMBER("has4", has_bytes(&all, 4)));
-    add_arg(&all, (TemplateArg)ARG_NUMBER("has8", has_bytes(&all, 8)));
+    add_arg(&all, (TemplateArg)ARG_NUMBER("has4", has_bytes(&all, PARTIALS, 4)));
+    add_arg(&all, (TemplateArg)ARG_NUMBER("has8", has_bytes(&all, PARTIALS, 8)));
+    add_arg(&all, (TemplateArg)ARG_NUMBER("has16", has_bytes(&all, PARTIALS, 0)));
+    for (uint32_t n = PARTIAL_BYTES / 8; n <= PARTIAL_BYTES; n *= 2)
+        add_arg(&all, (TemplateArg)ARG_NUMBER(tessi_sprintf(l->arena, "has%u", n),
+                                              has_bytes(&all, n, 0)));
     if (l->plan->gpu)
         on_blocks(&all, group);
     else
