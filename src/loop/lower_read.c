@@ -270,6 +270,19 @@ static LExprId affine_from_nearest(Lower *l, const Eval *ev, const AccessDim *di
     return tessi_read_affine(l, &nearest, dim);
 }
 
+/* From here on all wraps around, at any distance: the point is none of which no more is known than that it may lie
+ * anywhere, and what is read from it is not answered from the nearest one. */
+static Coord wrapping_coord(Lower *l, const Eval *ev, const Access *access, const AccessDim *dim,
+                            const Coord *at)
+{
+    Coord c = *at;
+    if (c.loose && wants_nearest(l, access, dim))
+        c.e = affine_from_nearest(l, ev, dim);
+    c.beyond = true;
+    c.loose = false;
+    return c;
+}
+
 void tessi_read(Lower *l, const Eval *ev, const Access *access, Read *out)
 {
     *out = (Read){ .guarded = ev->pinned };
@@ -289,18 +302,18 @@ void tessi_read(Lower *l, const Eval *ev, const Access *access, Read *out)
         } else {
             c = affine_coord(l, ev, ev->coord, dim);
             c.e = tessi_read_affine(l, ev, dim);
-            if (tessi_place_answers(place, d) || tessi_read_goes_beyond(l, access, d, c.beyond)) {
+            if (tessi_place_answers(place, d)) {
                 c.beyond = place->wraps[d];
                 out->at[d] = c;
                 continue;
             }
-            if ((dim->rule == BORDER_INSIDE && !c.beyond && !c.loose)
-                || proved_inside(l, &c, size)) {
-                out->at[d] = c;
+            if (tessi_read_goes_beyond(l, access, d, c.beyond)) {
+                out->at[d] = wrapping_coord(l, ev, access, dim, &c);
                 continue;
             }
-            if (c.loose && tessi_plan_is_inline(l->plan, access->producer)
-                && at_reader(l, ev, dim, size)) {
+            if ((dim->rule == BORDER_INSIDE && !c.beyond && !c.loose) || proved_inside(l, &c, size)
+                || (c.loose && tessi_plan_is_inline(l->plan, access->producer)
+                    && at_reader(l, ev, dim, size))) {
                 out->at[d] = c;
                 continue;
             }

@@ -168,10 +168,12 @@ static void find_delays(const Finder *c)
     }
 }
 
-/* Rows and columns that are held beyond those of a step, and how far results reach. */
+/* Rows and columns that are held beyond those of a step, and how far results reach. What stands below the last row of
+ * a stage is answered from rows before it, at least from that one, where no frame does. */
 static void find_sizes(const Finder *c, int64_t *most)
 {
     PlanWarp *w = c->out;
+    const bool edges = tessi_plan_warp_has_edges(c->group);
     Reach *need = ARENA_NEW_ARRAY(c->f->arena, Reach, c->n_parts); /* of the results, by part */
     for (uint32_t i = w->held.n; i-- > 0;) {
         PlanHeld *h = &w->held.at[i];
@@ -190,6 +192,8 @@ static void find_sizes(const Finder *c, int64_t *most)
             h->line_down = r->hi[LINES] > h->line_down ? r->hi[LINES] : h->line_down;
             add_reach(&far, &need[part], r->lo, r->hi);
         }
+        if (edges && !h->is_image && h->down && !h->keep)
+            h->keep = 1;
         const int64_t beyond[3] = { -far.lo[0], -far.lo[1], far.hi[1] };
         for (int k = 0; k < 3; k++)
             most[k] = beyond[k] > most[k] ? beyond[k] : most[k];

@@ -571,3 +571,17 @@ bool corpus_has_plan(const char *const *plans, int n, const char *plan)
             return true;
     return false;
 }
+
+Machine *corpus_large_gpu(Machine *m)
+{
+    m->target = "gpu";
+    m->cores = 132;
+    m->vector_bytes = 512;
+    m->line_bytes = 128;
+    m->shared_bytes = 233472;
+    m->ghz = 1.87;
+    m->memory_gbs = 4170;
+    m->simple_per_cycle = m->mul_per_cycle = m->fma_per_cycle = 1;
+    m->load_per_cycle = 0.25;
+    return m;
+}

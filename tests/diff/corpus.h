@@ -4,6 +4,7 @@
 
 #include "base/scalar.h"
 #include "loop/loop.h"
+#include "plan/plan.h"
 #include "tessera.h"
 
 enum { CORPUS_MOST_PARAMS = 8, CORPUS_MOST_IMAGES = 16, CORPUS_MOST_SETS = 16 };
@@ -83,6 +84,10 @@ bool corpus_expected(const CorpusCase *c, const CorpusRun *run, Text *why);
 
 /* One of these texts of plans says the same, but for its reasons. */
 bool corpus_has_plan(const char *const *plans, int n, const char *plan);
+
+/* Makes the machine a large device, for which plans have tiles through shared memory and warps where the default one
+ * is given none. */
+Machine *corpus_large_gpu(Machine *m);
 
 /* corpus_range.c: whether all index arithmetic of a run with these parameters stays within 32 bits. */
 bool corpus_fits_32(Arena *a, const LoopProgram *p, const int64_t *params);

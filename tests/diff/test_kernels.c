@@ -141,23 +141,7 @@ static bool run_size(const CorpusCase *c, const int64_t *sizes, bool expected, u
     return ok;
 }
 
-/* A large device, for which plans have tiles through shared memory where the default one is given none. */
-static Machine *large_gpu(Arena *a)
-{
-    Machine *m = tessi_machine_default(a);
-    m->target = "gpu";
-    m->cores = 132;
-    m->vector_bytes = 512;
-    m->line_bytes = 128;
-    m->shared_bytes = 233472;
-    m->ghz = 1.87;
-    m->memory_gbs = 4170;
-    m->simple_per_cycle = m->mul_per_cycle = m->fma_per_cycle = 1;
-    m->load_per_cycle = 0.25;
-    return m;
-}
-
-/* The plan chosen for it, when it has tiles, on an image whose last tile holds few rows. */
+/* The plan chosen for a large device, when it has tiles, on an image whose last tile holds few rows. */
 static bool run_tiles(const CorpusCase *c, int n_params, Text *why)
 {
     static const int64_t rows_columns[] = { 66, 131, 5, 3 };
@@ -173,8 +157,9 @@ static bool run_tiles(const CorpusCase *c, int n_params, Text *why)
         Variant *v = truth.program->variants;
         Text text;
         tessi_text_init(&text, &a);
-        tessi_plan_print(tessi_plan_choose(&a, v->graph, v->analysis, large_gpu(&a)), v->graph,
-                         &text);
+        tessi_plan_print(tessi_plan_choose(&a, v->graph, v->analysis,
+                                           corpus_large_gpu(tessi_machine_default(&a))),
+                         v->graph, &text);
         s.target = TESS_TARGET_LOOPS;
         s.plan = tessi_text_str(&text);
         if (strstr(s.plan, " at x.grid in scratch")) {
@@ -191,10 +176,11 @@ static bool run_tiles(const CorpusCase *c, int n_params, Text *why)
     return ok;
 }
 
-/* The plan chosen for it with all groups computed by warps that can be; NULL when none can. */
+/* The plan chosen for a large device with all groups computed by warps that can be; NULL when none can. */
 static const char *warps_text(Arena *a, const Variant *v, const uint8_t *outputs, uint16_t warps)
 {
-    Plan *p = tessi_plan_choose(a, v->graph, v->analysis, large_gpu(a));
+    Plan *p =
+        tessi_plan_choose(a, v->graph, v->analysis, corpus_large_gpu(tessi_machine_default(a)));
     const PlanFacts *f = tessi_plan_facts(a, v->graph);
     Text text;
     int made = 0;

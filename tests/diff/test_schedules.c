@@ -1,7 +1,8 @@
 /* Random schedules for CPUs, drawn from the tables of levels, splits and knobs (plan_draw.c), and neighbours of the
  * schedules that are chosen (plan_neighbours.c), over programs of the corpus: bit for bit as the graph interpreter
- * says. `test_schedules 2000` draws so many, `test_schedules 2000 c` runs
- * them as compiled C; without arguments a few are run by the interpreter of loops. */
+ * says. `test_schedules 2000` draws so many, `test_schedules 2000 c` runs them as compiled C, `test_schedules 2000 gpu`
+ * draws kernels, for a small and for a large device in turn; a third number is that of the first. Without arguments a
+ * few are run by the interpreter of loops. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,12 +23,22 @@ enum { MOST_CASES = 2000, A_FEW = 120 };
 
 static long n_schedules = A_FEW, first;
 static tess_target target = TESS_TARGET_LOOPS;
+static bool kernels;
+
+static const Machine *machine_of(Arena *a, uint64_t seed)
+{
+    Machine *m = tessi_machine_default(a);
+    if (!kernels)
+        return m;
+    m->target = "gpu";
+    return seed % 2 ? corpus_large_gpu(m) : m;
+}
 
 static const char *drawn(Arena *a, const CorpusRun *truth, uint64_t seed)
 {
     const Variant *v = truth->program->variants;
     Text text;
-    const Machine *m = tessi_machine_default(a);
+    const Machine *m = machine_of(a, seed);
     const Plan *p;
     PlanNeighbours list = { 0 };
     if (seed % 3 == 0)
@@ -105,6 +116,7 @@ int main(int argc, char **argv)
     n_schedules = argc > 1 ? strtol(argv[1], NULL, 10) : A_FEW;
     if (argc > 2 && strcmp(argv[2], "c") == 0)
         target = TESS_TARGET_C;
+    kernels = argc > 2 && strcmp(argv[2], "gpu") == 0;
     first = argc > 3 ? strtol(argv[3], NULL, 10) : 0;
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_schedules) };
     return cmocka_run_group_tests(tests, NULL, NULL);
