@@ -258,6 +258,8 @@ static void exchange(const Warps *t, uint32_t number)
 static void compute(Warps *t, Part *part)
 {
     const TileColumns columns = tessi_warp_vectors(t);
+    for (uint8_t d = 0; d < t->n_dims && part->job.n; d++)
+        part->nest.beyond[d] = t->answers && t->regions.wraps[part->job.stage[0].v][d];
     const Patch patch = tessi_warp_patch(t, &part->nest, part->delay, part->around, &columns);
     if (part->job.n)
         tessi_patch_compute(t->l, &part->nest, &patch);

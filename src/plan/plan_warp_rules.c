@@ -112,6 +112,40 @@ static bool is_read_inside(const Rules *r, const Need *of)
     return inside;
 }
 
+/* A read of what is inlined, which is evaluated where the read points to: no rule leads elsewhere, and beyond an edge
+ * it wraps around as its reader does. */
+static const char *rules_of_inlined(const Rules *r, StageId reader, const PlanRead *read)
+{
+    const Access *access = tessi_access(r->f->g, read->access);
+    for (uint8_t d = 0; d < access->n_dims; d++) {
+        const AccessRange range = tessi_access_range(r->f->g, &access->dim[d]);
+        if (access->dim[d].rule != BORDER_INSIDE && (range.lo || range.hi))
+            return tessi_sprintf(
+                r->f->arena,
+                "'%s' is inlined and '%s' reads it with a border rule, which warps "
+                "answer of what they hold alone",
+                name_of(r, read->producer), name_of(r, reader));
+        if (r->regions.wraps[reader.v][d] && !r->regions.wraps[read->producer.v][d])
+            return tessi_sprintf(r->f->arena,
+                                 "'%s' is needed beyond its edge, where '%s' does not wrap around",
+                                 name_of(r, reader), name_of(r, read->producer));
+    }
+    return NULL;
+}
+
+static const char *rules_of_all_inlined(const Rules *r, const PlanWarp *w)
+{
+    const char *fault = NULL;
+    VEC_FOREACH (const Need, need, &r->needs.at)
+        NEED_FOREACH (read, &r->needs, need) {
+            const Need *of = &r->needs.at.at[read->of];
+            if (!fault && of->computed && !of->root && !is_held(w, of->stage)
+                && read->read->access.v)
+                fault = rules_of_inlined(r, need->stage, read->read);
+        }
+    return fault;
+}
+
 const char *tessi_plan_warp_rules(const PlanFacts *f, const Plan *p, const PlanGroup *group,
                                   PlanWarp *w)
 {
@@ -135,5 +169,5 @@ const char *tessi_plan_warp_rules(const PlanFacts *f, const Plan *p, const PlanG
             && (!need->computed || is_held(w, need->stage) || !is_read_inside(&r, need)))
             fault = tessi_sprintf(f->arena, "'%s' has another size than '%s'",
                                   name_of(&r, need->stage), r.domain->name);
-    return fault;
+    return fault ? fault : rules_of_all_inlined(&r, w);
 }

@@ -177,6 +177,45 @@ static void parts_are_read_apart(void **state)
     assert_int_equal(tessi_level_apart(&p->groups.at[0].levels, 1), 10);
 }
 
+/* Rules are answered in what threads hold: what is inlined may be read inside and at the point alone. */
+static void warps_answer_of_what_they_hold(void **state)
+{
+    static const struct {
+        const char *inner, *outer, *stages, *complaint;
+    } cases[] = {
+        { "clamp", "wrap", "stage a in lanes\ny 2 unroll\nx 4 unroll\nstage b inline\n",
+          "'a' is needed beyond its edge, where 'b' does not wrap around" },
+        { "wrap", "wrap", "stage a in lanes\ny 2 unroll\nx 4 unroll\nstage b inline\n", NULL },
+        { "clamp", "mirror", "stage a in lanes\ny 2 unroll\nx 4 unroll\nstage b inline\n", NULL },
+        { "clamp", "mirror", "stage a inline\nstage b inline\n",
+          "'a' is inlined and 'o' reads it with a border rule, which warps answer of what they "
+          "hold "
+          "alone" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Graph *g = testing_read(
+            *state,
+            tessi_sprintf(*state,
+                          "graph t param M, N image X[M, N] float stage X[M, N] float = image X "
+                          "stage b[M, N] float = X@[0,1]:%s stage a[M, N] float = 2f * b "
+                          "stage o[M, N] float = a@[0,-1]:%s + a@[0,1]:%s output o[M, N] float = o",
+                          cases[i].inner, cases[i].outer, cases[i].outer),
+            NULL);
+        const char *complaint;
+        testing_plan(*state, g,
+                     tessi_sprintf(*state,
+                                   "target gpu\ngroup o\ny 9..18 grid 24 blocks\nx 120 grid\n"
+                                   "x 32 thread\nx lanes\ny step\ny 2 unroll\nx 4 unroll\n%s"
+                                   "stage o in memory\nsplit interior\n",
+                                   cases[i].stages),
+                     &complaint);
+        if (cases[i].complaint)
+            assert_non_null(strstr(complaint, cases[i].complaint));
+        else
+            assert_string_equal(complaint, "");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { GRAPH_TEST(bytes_of_tiles_take_whole_registers),
@@ -185,6 +224,7 @@ int main(void)
                                         GRAPH_TEST(channels_are_placed_together),
                                         GRAPH_TEST(conversions_are_shared),
                                         GRAPH_TEST(parts_are_read_apart),
+                                        GRAPH_TEST(warps_answer_of_what_they_hold),
                                         GRAPH_TEST(blocks_are_no_wider_than_images),
                                         GRAPH_TEST(tiles_divide_few_columns),
                                         GRAPH_TEST(transpositions_have_square_blocks) };
