@@ -3,6 +3,7 @@
  * stand at whole vectors of a row. Of bytes in pairs an odd one is the even one of a place further on, so that every
  * other place of the row need not be loaded. */
 #include "loop/loop_passes.h"
+#include "loop/pass.h"
 #include "loop/vector.h"
 
 enum { HIDES_A_LOAD = 3 }; /* operations on values from caches */
@@ -33,6 +34,8 @@ typedef struct Rows {
         named_as; /* by LVarId: what a loop's own name for a place stands for; none: more than one place */
     uint32_t *named_in; /* by LVarId: the stamp of that loop */
     uint32_t loop;      /* that stamp */
+    bool renamed;       /* names of places in the loop may have lost their last use */
+    VEC(LStmt *) left;  /* loops with such names */
 } Rows;
 
 /* A place of the loop without the constant in its last index. */
@@ -261,6 +264,7 @@ static LExprId load_changed(Rows *r, LExprId id, const LExpr *e, LBlock *out)
     const int64_t offset = row ? place.offset - row->middle : 0;
     if (!row || !is_window(row) || offset < row->min || offset > row->max)
         return id;
+    r->renamed = r->renamed || tessi_lexpr(r->p, e->arg[e->n_args - 1])->kind == LEXPR_VAR;
     return e->ref ? pair_at(r, row, e, offset) : tessi_lexpr_at(r->p, name_of(r, row, out), offset);
 }
 
@@ -323,13 +327,73 @@ static void visit(Rows *r, LBlock *block)
         LStmt *s = block->at[i];
         if (s->kind == LSTMT_FOR && s->lanes) {
             if (find_rows(r, s)) {
+                r->renamed = false;
                 change_block(r, &s->body);
                 align(r, s);
+                if (r->renamed)
+                    VEC_PUSH(r->scratch, &r->left, s);
             }
             continue;
         }
         visit(r, &s->body);
         visit(r, &s->orelse);
+    }
+}
+
+/* ---- Names that were left ---------------------------------------------------------------------------------------- */
+
+typedef struct Uses {
+    const LoopProgram *p;
+    uint32_t *seen, *used, loop; /* by LExprId and LVarId: the number of the loop that has it */
+} Uses;
+
+static void note_uses(Uses *u, LExprId id)
+{
+    if (!id.v || u->seen[id.v] == u->loop)
+        return;
+    u->seen[id.v] = u->loop;
+    const LExpr *e = tessi_lexpr(u->p, id);
+    if (e->kind == LEXPR_VAR)
+        u->used[e->var.v] = u->loop;
+    for (int i = 0; i < e->n_args; i++)
+        note_uses(u, e->arg[i]);
+}
+
+/* Whether any went: what these asked for may be of no use then. */
+static bool drop_unused(const Uses *u, LBlock *block)
+{
+    bool dropped = false;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < block->n; i++) {
+        LStmt *s = block->at[i];
+        dropped = drop_unused(u, &s->body) || dropped;
+        dropped = drop_unused(u, &s->orelse) || dropped;
+        const bool place = s->kind == LSTMT_LET && !(s->flags & LLET_KEPT)
+                           && u->p->vars.at[s->var.v].type == TYPE_INDEX;
+        if (!place || u->used[s->var.v] == u->loop)
+            block->at[n++] = s;
+    }
+    dropped = dropped || n < block->n;
+    block->n = n;
+    return dropped;
+}
+
+/* Names of places that a loop asks for no more go from it; the same name may stand in other loops. */
+static void drop_names(Rows *r)
+{
+    Uses u = { .p = r->p,
+               .seen = ARENA_NEW_ARRAY(r->scratch, uint32_t, r->p->exprs.n),
+               .used = ARENA_NEW_ARRAY(r->scratch, uint32_t, r->p->vars.n) };
+    VEC_FOREACH (LStmt *, loop, &r->left) {
+        do {
+            u.loop++;
+            PASS_FOREACH (s, &(*loop)->body) {
+                note_uses(&u, s->a);
+                note_uses(&u, s->b);
+                for (int k = 0; k < s->n_index; k++)
+                    note_uses(&u, s->index[k]);
+            }
+        } while (drop_unused(&u, &(*loop)->body));
     }
 }
 
@@ -349,5 +413,7 @@ void tessi_loop_rows(LoopProgram *p)
     VEC_FOREACH (LFunction, f, &p->functions)
         if (!f->is_kernel)
             visit(&r, &f->body);
+    if (r.left.n)
+        drop_names(&r);
     tessi_scratch_close(a);
 }
