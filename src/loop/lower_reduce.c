@@ -158,16 +158,6 @@ static void add_reducer(Reducers *all, uint32_t r, StageId id)
     add_arg(all, (TemplateArg)ARG_BUFFER(tessi_sprintf(a, "result%u", r), all->l->buffer[id.v]));
 }
 
-static bool has_bytes(const Reducers *all, uint32_t partials, uint32_t bytes)
-{
-    bool has = false;
-    for (uint32_t r = 0; r < all->n; r++)
-        has = has
-              || (partials_of(all, &all->at[r]) == partials
-                  && (!bytes || tessi_type_info(all->at[r].acc)->bytes == bytes));
-    return has;
-}
-
 static void instance(Reducers *all, const char *name, LExprId row)
 {
     const uint32_t n = all->args.n;
@@ -302,12 +292,6 @@ void tessi_lower_reduction(Lower *l, const PlanGroup *group)
             all.rows[r] = results_of_rows(&all, r, n_rows);
         add_reducer(&all, r, id);
     }
-    add_arg(&all, (TemplateArg)ARG_NUMBER("has4", has_bytes(&all, PARTIALS, 4)));
-    add_arg(&all, (TemplateArg)ARG_NUMBER("has8", has_bytes(&all, PARTIALS, 8)));
-    add_arg(&all, (TemplateArg)ARG_NUMBER("has16", has_bytes(&all, PARTIALS, 0)));
-    for (uint32_t n = PARTIAL_BYTES / 8; n <= PARTIAL_BYTES; n *= 2)
-        add_arg(&all, (TemplateArg)ARG_NUMBER(tessi_sprintf(l->arena, "has%u", n),
-                                              has_bytes(&all, n, 0)));
     if (l->plan->gpu)
         on_blocks(&all, group);
     else

@@ -116,13 +116,6 @@ static void reduces(Arena *a, int columns)
                                  ARG_NUMBER("bytes1", 8),
                                  ARG_NUMBER("partials0", 16),
                                  ARG_NUMBER("partials1", 16),
-                                 ARG_NUMBER("has4", 0),
-                                 ARG_NUMBER("has8", 1),
-                                 ARG_NUMBER("has16", 1),
-                                 ARG_NUMBER("has32", 0),
-                                 ARG_NUMBER("has64", 0),
-                                 ARG_NUMBER("has128", 0),
-                                 ARG_NUMBER("has256", 0),
                                  ARG_WORDS("name0", "true"), /* any name will do */
                                  ARG_WORDS("name1", "row"),
                                  ARG_BUFFER("rows0", buffer(l, "sums")),
