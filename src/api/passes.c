@@ -35,6 +35,21 @@ static void set_effort(Machine *m, tess_effort effort)
     m->time_gain = shares[effort].time;
 }
 
+/* What a part of a processor's cores has of it: caches of their own, of the last one and of the memory's rate a share
+ * (a few cores reach more of the memory than their number says). */
+static void keep_to_threads(Machine *m, int threads)
+{
+    enum { MEMORY_CORES = 5 }; /* as many as the memory's rate has beside what each core adds */
+    if (!m || tessi_machine_is_gpu(m) || threads < 1 || threads >= m->cores)
+        return;
+    const double share = threads / (double)m->cores,
+                 of_memory = (MEMORY_CORES + threads) / (double)(MEMORY_CORES + m->cores);
+    m->l3_gbs *= share;
+    m->memory_gbs *= of_memory;
+    m->memory_stream_gbs *= of_memory;
+    m->cores = threads;
+}
+
 /* The machine to plan for: the one described in the options, else what the row says. NULL with diagnostics in `d` or
  * the sentence in `f`. */
 static Machine *machine_as_described(tess_program *p, const Backend *b, Variant *v, tess_diags *d,
@@ -48,9 +63,11 @@ static Machine *machine_as_described(tess_program *p, const Backend *b, Variant 
     }
     Text text;
     tessi_text_init(&text, &v->arena);
-    return b->describe(p, &text, f)
-               ? tessi_machine_read(&v->arena, &d->diags, tessi_text_str(&text), text.n)
-               : NULL;
+    if (!b->describe(p, &text, f))
+        return NULL;
+    Machine *m = tessi_machine_read(&v->arena, &d->diags, tessi_text_str(&text), text.n);
+    keep_to_threads(m, p->options.threads);
+    return m;
 }
 
 static Machine *machine_of(tess_program *p, const Backend *b, Variant *v, tess_diags *d, Failure *f)
