@@ -78,6 +78,20 @@ static int64_t enough(Border rule, int64_t distance)
     return rule == BORDER_MIRROR ? distance + 1 : rule == BORDER_REFLECT ? distance : 1;
 }
 
+/* Columns right of an image of n, of which column x is the thread's first: those of its first thread, and of others
+ * those that the rule finds when it has met the other edge. */
+static void columns_of_few(const Warps *t, uint32_t number, Cell at, int64_t n, int64_t x)
+{
+    Lower *l = t->l;
+    const PlanHeld *h = &t->warp.held.at[number];
+    const int64_t first = x ? 2 * n - inward(h->rule[1], 1) : n;
+    const int64_t end = x ? x + t->columns + h->right : n + h->right;
+    LExprId here =
+        tessi_l_op(l, OP_AND, equals(l, t->column, x), equals(l, tessi_warp_size(t, 1), n));
+    for (int64_t i = first; i < end && i - x < t->columns + h->right; i++)
+        take_column(t, number, at, i - x, tessi_border_index(h->rule[1], i, n) - x, here);
+}
+
 static void columns_right(const Warps *t, uint32_t number, Cell at, LExprId last)
 {
     Lower *l = t->l;
@@ -91,12 +105,9 @@ static void columns_right(const Warps *t, uint32_t number, Cell at, LExprId last
                 take_column(t, number, at, c, from, here);
         }
     }
-    for (int64_t n = 1; n < enough(h->rule[1], h->right); n++) {
-        LExprId here =
-            tessi_l_op(l, OP_AND, equals(l, t->column, 0), equals(l, tessi_warp_size(t, 1), n));
-        for (int64_t c = n; c < n + h->right && c < end; c++)
-            take_column(t, number, at, c, tessi_border_index(h->rule[1], c, n), here);
-    }
+    for (int64_t n = 1; n < enough(h->rule[1], h->right); n++)
+        for (int64_t x = 0; x < n; x += t->columns)
+            columns_of_few(t, number, at, n, x);
 }
 
 static void columns_left(const Warps *t, uint32_t number, Cell at)

@@ -113,8 +113,19 @@ static void list_held(const Finder *c)
             VEC_PUSH(c->f->arena, &c->out->held, ((PlanHeld){ .stage = *id, .part = i }));
 }
 
+/* What a stage answers outside stands at its edge or inside, so readers at edges need the point itself as well, where
+ * no frame does. */
+static void reach_the_point(Reach *r)
+{
+    for (int k = 0; k < N_WAYS; k++) {
+        r->lo[k] = r->lo[k] < 0 ? r->lo[k] : 0;
+        r->hi[k] = r->hi[k] > 0 ? r->hi[k] : 0;
+    }
+}
+
 static void find_reaches(Finder *c)
 {
+    const bool edges = tessi_plan_warp_has_edges(c->group);
     const uint8_t row = tessi_plan_march_dim(c->group), column = (uint8_t)(c->group->n_dims - 1),
                   line = (uint8_t)(column - 1);
     c->reach = ARENA_NEW_ARRAY(c->f->arena, Reach, (size_t)c->n_parts * c->out->held.n);
@@ -134,6 +145,8 @@ static void find_reaches(Finder *c)
                 r->lo[LINES] = dim[line].lo;
                 r->hi[LINES] = dim[line].hi;
             }
+            if (edges && !h->is_image)
+                reach_the_point(r);
         }
     }
     VEC_FOREACH (const PlanHeld, h, &c->out->held) /* copied at the point itself */
@@ -143,19 +156,16 @@ static void find_reaches(Finder *c)
                           (int64_t[N_WAYS]){ 0 }, (int64_t[N_WAYS]){ 0 });
 }
 
-/* Each part as soon as what it reads is there, and each image no sooner than it is read. The first row of a stage
- * answers for those above it, where no frame does. */
+/* Each part as soon as what it reads is there, and each image no sooner than it is read. */
 static void find_delays(const Finder *c)
 {
     PlanWarp *w = c->out;
-    const bool edges = tessi_plan_warp_has_edges(c->group);
     for (uint32_t part = 0; part < c->n_parts; part++) {
         VEC_FOREACH (const PlanHeld, h, &w->held) {
             const Reach *r = reach_of(c, part, h);
             const int64_t from = h->is_image ? 0 : w->delay[h->part];
-            const int64_t below = edges && !h->is_image && r->hi[0] < 0 ? 0 : r->hi[0];
-            if (r->reached && (h->is_image || h->part < part) && from + below > w->delay[part])
-                w->delay[part] = from + below;
+            if (r->reached && (h->is_image || h->part < part) && from + r->hi[0] > w->delay[part])
+                w->delay[part] = from + r->hi[0];
         }
     }
     VEC_FOREACH (PlanHeld, h, &w->held) {
@@ -168,12 +178,10 @@ static void find_delays(const Finder *c)
     }
 }
 
-/* Rows and columns that are held beyond those of a step, and how far results reach. What stands below the last row of
- * a stage is answered from rows before it, at least from that one, where no frame does. */
+/* Rows and columns that are held beyond those of a step, and how far results reach. */
 static void find_sizes(const Finder *c, int64_t *most)
 {
     PlanWarp *w = c->out;
-    const bool edges = tessi_plan_warp_has_edges(c->group);
     Reach *need = ARENA_NEW_ARRAY(c->f->arena, Reach, c->n_parts); /* of the results, by part */
     for (uint32_t i = w->held.n; i-- > 0;) {
         PlanHeld *h = &w->held.at[i];
@@ -192,8 +200,6 @@ static void find_sizes(const Finder *c, int64_t *most)
             h->line_down = r->hi[LINES] > h->line_down ? r->hi[LINES] : h->line_down;
             add_reach(&far, &need[part], r->lo, r->hi);
         }
-        if (edges && !h->is_image && h->down && !h->keep)
-            h->keep = 1;
         const int64_t beyond[3] = { -far.lo[0], -far.lo[1], far.hi[1] };
         for (int k = 0; k < 3; k++)
             most[k] = beyond[k] > most[k] ? beyond[k] : most[k];
