@@ -332,7 +332,7 @@ static uint8_t read_side_by_side(LoopReader *r, const char *fault)
 {
     uint32_t n = 1;
     if (r->token.kind == LTOK_NUMBER && (!tessi_loop_read_natural(r, &n) || n > UINT8_MAX))
-        tessi_loop_fault(r, fault);
+        tessi_loop_fault(r, "%s", fault);
     return (uint8_t)n;
 }
 

@@ -409,7 +409,7 @@ static double shared_conversions(const Counter *c, const Need *need, double n)
     const double wanted = n * c->an->cost[need->stage.v].converted;
     double read = 0;
     uint32_t last = UINT32_MAX;
-    if (!straight_line(c) || !wanted)
+    if (!straight_line(c) || wanted == 0)
         return 0;
     NEED_FOREACH (r, &c->needs, need) {
         if (r->of != last) /* reads of one producer stand together */
