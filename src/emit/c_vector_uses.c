@@ -58,21 +58,23 @@ void tessi_c_use_type(CWriter *w, ScalarType t)
             tessi_sprintf(w->arena, "TESS_VECTOR(%s, %s, %s)", v, tessi_c_element(t), brief(t)));
 }
 
-void tessi_c_use_ramp(CWriter *w, ScalarType t)
+/* The operator TESS_VECTOR_<what>(lanes, type, name) of the prelude, made once for lanes of a type. */
+static void use_operator(CWriter *w, const char *what, ScalarType t)
 {
-    t = tessi_c_lane_type(w, t);
     tessi_c_use_type(w, t);
     use(w, &w->vector_operators,
-        tessi_sprintf(w->arena, "TESS_VECTOR_RAMP(%s, %s, %s)", tessi_c_lanes(w),
+        tessi_sprintf(w->arena, "TESS_VECTOR_%s(%s, %s, %s)", what, tessi_c_lanes(w),
                       tessi_c_element(t), brief(t)));
+}
+
+void tessi_c_use_ramp(CWriter *w, ScalarType t)
+{
+    use_operator(w, "RAMP", tessi_c_lane_type(w, t));
 }
 
 void tessi_c_use_factor(CWriter *w, ScalarType t)
 {
-    tessi_c_use_type(w, t);
-    use(w, &w->vector_operators,
-        tessi_sprintf(w->arena, "TESS_VECTOR_FACTOR(%s, %s, %s)", tessi_c_lanes(w),
-                      tessi_c_element(t), brief(t)));
+    use_operator(w, "FACTOR", t);
 }
 
 void tessi_c_use_negation(CWriter *w, ScalarType t)
@@ -129,18 +131,12 @@ void tessi_c_use_each(CWriter *w, ScalarType element, bool mixed)
 
 void tessi_c_use_apart(CWriter *w, ScalarType t)
 {
-    tessi_c_use_type(w, t);
-    use(w, &w->vector_operators,
-        tessi_sprintf(w->arena, "TESS_VECTOR_APART(%s, %s, %s)", tessi_c_lanes(w),
-                      tessi_c_element(t), brief(t)));
+    use_operator(w, "APART", t);
 }
 
 void tessi_c_use_spread(CWriter *w, ScalarType t)
 {
-    tessi_c_use_type(w, t);
-    use(w, &w->vector_operators,
-        tessi_sprintf(w->arena, "TESS_VECTOR_SPREAD(%s, %s, %s)", tessi_c_lanes(w),
-                      tessi_c_element(t), brief(t)));
+    use_operator(w, "SPREAD", t);
 }
 
 void tessi_c_use_both(CWriter *w, ScalarType t)
