@@ -23,8 +23,8 @@ static size_t begin_of(const EmitModule *e, uint32_t i, size_t n)
     return i < e->parts.n ? e->parts.at[i] : n;
 }
 
-/* Kernels that stand behind each other share a module until they are enough for one. Devices that are the processor
- * have no core to spare for a second compiler, and variables would be there in each module. */
+/* Kernels that stand behind each other share a module until they are enough for one. Variables would be there in each
+ * module. NVRTC alone was tried with texts side by side; devices that are the processor have no core to spare for it. */
 static void divide(GpuModules *m, const GpuCode *code)
 {
     const EmitModule *e = code->emitted;
@@ -32,7 +32,7 @@ static void divide(GpuModules *m, const GpuCode *code)
     size_t least = all / GPU_MOST_MODULES + 1;
     least = least < LEAST_TEXT ? LEAST_TEXT : least;
     const bool whole =
-        tessi_device_info(code->context->device)->is_cpu || tessi_gpu_has_variables(e);
+        !tessi_device_info(code->context->device)->builds_beside || tessi_gpu_has_variables(e);
     *m = (GpuModules){ .n = 1 };
     for (uint32_t i = 1; i < e->parts.n && !whole; i++)
         if (begin_of(e, i, n) - begin_of(e, m->first[m->n - 1], n) >= least)

@@ -493,6 +493,7 @@ static void fill_info(CudaDevice *d)
     }
     info->align_bytes = 1;
     info->addresses = true;
+    info->builds_beside = true;
 }
 
 /* The context that a stream or buffer of the caller belongs to, and its device. */

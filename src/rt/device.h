@@ -25,6 +25,7 @@ typedef struct DeviceInfo {
     char arch[32];      /* CUDA: "sm_90"; OpenCL: the version of its C, "1.2" */
     bool is_cpu;        /* an OpenCL device that is the processor itself */
     bool addresses;     /* handles of buffers are addresses, which may be any */
+    bool builds_beside; /* its compiler takes several texts at once, one a thread */
     bool has_graphs;    /* several launches can be recorded and replayed as one */
     bool shares_memory; /* with the host */
     bool pair_choices;  /* of two integers of 16 bits minima and maxima are one instruction */

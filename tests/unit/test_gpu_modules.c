@@ -55,7 +55,7 @@ typedef struct Program {
 static void begin(Program *p)
 {
     Text text;
-    *p = (Program){ .device = { .ops = &ops } };
+    *p = (Program){ .device = { .ops = &ops, .info = { .builds_beside = true } } };
     tessi_arena_init(&p->arena, NULL, NULL);
     tessi_text_init(&text, &p->arena);
     tessi_text_add(&text, "head");
@@ -105,16 +105,16 @@ static void test_parts(void **state)
     }
 }
 
-/* One module where each would have variables of its own, and where the device is the processor. */
+/* One module where each would have variables of its own, and where the compiler takes one text at a time. */
 static void test_whole(void **state)
 {
     (void)state;
-    for (int processor = 0; processor < 2; processor++) {
+    for (int beside = 0; beside < 2; beside++) {
         Program p;
         bool cached;
         begin(&p);
-        p.device.info.is_cpu = processor;
-        if (!processor)
+        p.device.info.builds_beside = beside;
+        if (beside)
             VEC_PUSH(&p.arena, &p.emitted.symbols, "coefficients");
         assert_true(compile(&p, false, &cached, NULL));
         assert_int_equal(atomic_load(&built), 1);
