@@ -24,7 +24,7 @@ static size_t begin_of(const EmitModule *e, uint32_t i, size_t n)
 }
 
 /* Kernels that stand behind each other share a module until they are enough for one. Variables would be there in each
- * module. NVRTC alone was tried with texts side by side; devices that are the processor have no core to spare for it. */
+ * module. NVRTC alone was tried with texts side by side; where the device is the processor no core is to spare. */
 static void divide(GpuModules *m, const GpuCode *code)
 {
     const EmitModule *e = code->emitted;
