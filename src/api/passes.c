@@ -9,6 +9,7 @@
 #include "loop/loop_passes.h"
 #include "loop/lower.h"
 #include "rt/clock.h"
+#include "rt/machine.h"
 
 static bool internal(Failure *f, const char *pass, const char *fault)
 {
@@ -35,16 +36,15 @@ static void set_effort(Machine *m, tess_effort effort)
     m->time_gain = shares[effort].time;
 }
 
-/* What a part of a processor's cores has of it: caches of their own, of the last one and of the memory's rate a share
- * (a few cores reach more of the memory than their number says). */
+/* What a part of a processor's cores has of it: caches of their own, of the last one a share, and more of the memory's
+ * rate than their number says. */
 static void keep_to_threads(Machine *m, int threads)
 {
-    enum { MEMORY_CORES = 5 }; /* as many as the memory's rate has beside what each core adds */
     if (!m || tessi_machine_is_gpu(m) || threads < 1 || threads >= m->cores)
         return;
-    const double share = threads / (double)m->cores,
-                 of_memory = (MEMORY_CORES + threads) / (double)(MEMORY_CORES + m->cores);
-    m->l3_gbs *= share;
+    const double of_memory =
+        tessi_machine_usual_memory(threads) / tessi_machine_usual_memory(m->cores);
+    m->l3_gbs *= threads / (double)m->cores;
     m->memory_gbs *= of_memory;
     m->memory_stream_gbs *= of_memory;
     m->cores = threads;

@@ -170,6 +170,12 @@ static bool recall_rates(const RtCache *cache, const Facts *f, MachineRates *rat
     return ok;
 }
 
+double tessi_machine_usual_memory(int64_t cores)
+{
+    const double gbs = 20 + 4.0 * (double)cores;
+    return gbs > 300 ? 300 : gbs;
+}
+
 static MachineRates usual_rates(const Facts *f)
 {
     static const struct {
@@ -184,8 +190,8 @@ static MachineRates usual_rates(const Facts *f)
     size_t k = 0;
     while (k + 1 < sizeof usual / sizeof *usual && !tessi_streq(usual[k].isa, f->isa.name))
         k++;
-    double ghz = tessi_machine_is_clock(f->ghz) ? f->ghz : 3, memory = 20 + 4.0 * f->cores;
-    memory = memory > 300 ? 300 : memory;
+    double ghz = tessi_machine_is_clock(f->ghz) ? f->ghz : 3,
+           memory = tessi_machine_usual_memory(f->cores);
     return (MachineRates){ .ghz = f->ghz,
                            .l1_gbs = usual[k].l1_bytes * ghz,
                            .l2_gbs = usual[k].l2_bytes * ghz,
