@@ -50,10 +50,11 @@ static void show(int seconds)
     snprintf(text, sizeof text, "%.*s ... %d s", (int)most, line_of.what, seconds);
     if (strcmp(text, line_of.shown) == 0)
         return;
+    /* First, so that a signal that comes while the line is written does not leave it there. */
+    is_shown = 1;
     fprintf(stderr, "%s%s", erase, text);
     fflush(stderr);
     memcpy(line_of.shown, text, sizeof text);
-    is_shown = 1;
 }
 
 static int watch(void *user)
