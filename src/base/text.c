@@ -21,12 +21,15 @@ char *tessi_strdup(Arena *a, const char *s)
 
 char *tessi_vsprintf(Arena *a, const char *fmt, va_list args)
 {
+    char room[128]; /* for most: formatting costs more than copying */
     va_list again;
     va_copy(again, args);
-    int n = vsnprintf(NULL, 0, fmt, args);
+    const int n = vsnprintf(room, sizeof room, fmt, args);
     char *p = tessi_alloc(a, n < 0 ? 1 : (size_t)n + 1);
-    if (n > 0)
+    if (n >= (int)sizeof room)
         vsnprintf(p, (size_t)n + 1, fmt, again);
+    else if (n > 0)
+        memcpy(p, room, (size_t)n + 1);
     va_end(again);
     return p;
 }
@@ -130,13 +133,16 @@ void tessi_text_add(Text *t, const char *s)
 
 void tessi_text_vaddf(Text *t, const char *fmt, va_list args)
 {
+    char room[128];
     va_list again;
     va_copy(again, args);
-    int n = vsnprintf(NULL, 0, fmt, args);
-    if (n > 0) {
+    const int n = vsnprintf(room, sizeof room, fmt, args);
+    if (n >= (int)sizeof room) {
         reserve(t, (size_t)n);
         vsnprintf(t->at + t->n, (size_t)n + 1, fmt, again);
         t->n += (size_t)n;
+    } else if (n > 0) {
+        tessi_text_addn(t, room, (size_t)n);
     }
     va_end(again);
 }

@@ -31,6 +31,9 @@ bool tessi_encode_png(ImageRows *rows, RtOutput *out, Failure *f)
 #include <string.h>
 
 /* Deflate expands at most 1032 bytes from one. */
+/* zlib's Z_RLE. libpng's filters leave noise and zeros of photographs, in which zlib finds little else than runs: as
+ * small as by level 6 without it (a tenth more to a tenth less), in a fifth of the time. */
+enum { RUNS = 3 };
 enum { DEFLATE_RATIO = 1032, MAX_CHUNK = 8 << 20 };
 
 /* Everything that must survive a jump out of libpng lives here, in the caller's frame. */
@@ -315,6 +318,7 @@ bool tessi_encode_png(ImageRows *rows, RtOutput *out, Failure *f)
     bool ok = false;
     if (info) {
         png_set_write_fn(png, &s, on_write, on_flush);
+        png_set_compression_strategy(png, RUNS);
         ok = write_picture(png, info, rows);
     }
     png_destroy_write_struct(png ? &png : NULL, info ? &info : NULL);

@@ -123,6 +123,31 @@ static bool through_file(const char *suffix, const RtImage *image, RtImage *back
     return ok;
 }
 
+/* The loop for floats and bytes, or 16 bits, against the one for all types, which tells where the first is. */
+static void test_floats_saturate_alike(void **state)
+{
+    (void)state;
+    static const float in[] = { 0,         -0.0f,     0.5f,     1.5f,     2.5f,   -0.5f,
+                                -0.51f,    254.5f,    255.5f,   255.49f,  256,    65534.5f,
+                                65535,     65535.49f, 65535.5f, 1e30f,    -1e30f, INFINITY,
+                                -INFINITY, NAN,       127,      3.49999f, 100.5f, 99.5f };
+    enum { N = sizeof in / sizeof *in };
+    static const double factors[] = { 0, 1, 0.5, 257.3, -2 };
+    for (int to = 0; to < 2; to++)
+        for (size_t k = 0; k < sizeof factors / sizeof *factors; k++) {
+            uint16_t quick[N] = { 0 }, slow[N] = { 0 };
+            size_t first = 0;
+            const Conversion c = { .from = TYPE_F32,
+                                   .to = to ? TYPE_U16 : TYPE_U8,
+                                   .how = CONVERT_SATURATE,
+                                   .factor = factors[k],
+                                   .offset = 3 };
+            assert_int_equal(tessi_convert_elements(&c, in, quick, N, NULL),
+                             tessi_convert_elements(&c, in, slow, N, &first));
+            assert_memory_equal(quick, slow, sizeof quick);
+        }
+}
+
 static void test_writing_rounds_and_saturates(void **state)
 {
     (void)state;
@@ -447,6 +472,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_convert),
+        cmocka_unit_test(test_floats_saturate_alike),
         cmocka_unit_test(test_writing_rounds_and_saturates),
         cmocka_unit_test(test_stored_types),
         cmocka_unit_test(test_shapes_of_pictures),
