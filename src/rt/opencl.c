@@ -302,6 +302,7 @@ static void close_device(Device *base)
         d->api.queue_release(d->queue);
     if (d->context)
         d->api.context_release(d->context);
+    mtx_destroy(&d->launching);
     free(d);
 }
 
@@ -475,8 +476,10 @@ bool tessi_opencl_open_with(const OpenclApi *api, int wanted, DeviceStream strea
                             Device **device, Failure *f)
 {
     OpenclDevice *d = calloc(1, sizeof *d);
-    if (!d)
+    if (!d || mtx_init(&d->launching, mtx_plain) != thrd_success) {
+        free(d);
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+    }
     d->base.ops = &opencl_ops;
     d->base.info.kind = DEVICE_OPENCL;
     d->api = *api;

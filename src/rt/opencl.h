@@ -5,6 +5,8 @@
 
 #include "rt/device_ops.h"
 
+#include <threads.h>
+
 typedef int32_t cl_int;
 typedef uint32_t cl_uint;
 typedef uint64_t cl_ulong, cl_bits;
@@ -32,6 +34,9 @@ typedef struct OpenclDevice {
     Digest cpu;           /* likewise, of devices that are the processor itself */
     bool is_known;        /* else nothing made for it is kept */
     bool rounds_division; /* takes -cl-fp32-correctly-rounded-divide-sqrt */
+    /* One launch at a time: arguments are state of a kernel, and NVIDIA's driver 580 ended with a fault of memory in a
+     * thread of its own where three threads had kernels on one device. */
+    mtx_t launching;
 } OpenclDevice;
 bool tessi_opencl_open_with(const OpenclApi *api, int number, DeviceStream stream, void *buffer,
                             Device **device, Failure *f);

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <threads.h>
 
 enum {
     SUCCESS = 0,
@@ -27,7 +26,6 @@ struct DeviceModule {
 typedef struct OpenclKernel {
     DeviceKernel base;
     cl_kernel kernel;
-    mtx_t lock; /* arguments are state of the kernel, and launches come from several threads */
 } OpenclKernel;
 
 /* The graph alone decides about rounding: divisions are rounded as IEEE says where the device can. With `pairs`, of
@@ -259,14 +257,11 @@ bool tessi_opencl_kernel(Device *base, DeviceModule *m, const char *name, Device
 {
     OpenclDevice *d = (OpenclDevice *)base;
     OpenclKernel *k = calloc(1, sizeof *k);
-    if (!k || mtx_init(&k->lock, mtx_plain) != thrd_success) {
-        free(k);
+    if (!k)
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
-    }
     cl_int r = SUCCESS;
     k->kernel = d->api.kernel_create(m->program, name, &r);
     if (!tessi_opencl_check(r, "find a kernel that it compiled", f)) {
-        mtx_destroy(&k->lock);
         free(k);
         return false;
     }
@@ -288,7 +283,6 @@ void tessi_opencl_kernel_free(Device *base, DeviceKernel *kernel)
 {
     OpenclKernel *k = (OpenclKernel *)kernel;
     ((OpenclDevice *)base)->api.kernel_release(k->kernel);
-    mtx_destroy(&k->lock);
     free(k);
 }
 
@@ -314,9 +308,8 @@ static bool launch_locked(const OpenclDevice *d, const DeviceLaunch *l, cl_queue
 bool tessi_opencl_launch(Device *base, const DeviceLaunch *l, DeviceStream stream, Failure *f)
 {
     OpenclDevice *d = (OpenclDevice *)base;
-    OpenclKernel *k = (OpenclKernel *)l->kernel;
-    mtx_lock(&k->lock);
+    mtx_lock(&d->launching);
     bool ok = launch_locked(d, l, stream ? stream : d->queue, f);
-    mtx_unlock(&k->lock);
+    mtx_unlock(&d->launching);
     return ok;
 }
