@@ -131,11 +131,13 @@ template <typename T> TESS_FN T tess_shift(T x, int by)
     return (T)(by < 0 ? __shfl_up_sync(0xffffffffu, x, -by) : __shfl_down_sync(0xffffffffu, x, by));
 }
 
-/* Elements from row to row of an intermediate image whose rows have n of 1, 2, 4, 8 bytes. */
-#define TESS_PITCH_1(n) (((n) + 15) / 16 * 16)
-#define TESS_PITCH_2(n) (((n) + 7) / 8 * 8)
-#define TESS_PITCH_4(n) (((n) + 3) / 4 * 4)
-#define TESS_PITCH_8(n) (((n) + 1) / 2 * 2)
+/* Elements from row to row of an intermediate image whose rows have n of 1, 2, 4, 8 bytes. They are not written as
+ * quotients or with masks alone, for where rows of bytes and of words meet in a kernel, ptxas 13.0 takes the wrong
+ * factor: y * (m / 4 * 4) becomes y * 16 * (m / 4). */
+#define TESS_PITCH_1(n) ((n) + (-(n)&15))
+#define TESS_PITCH_2(n) ((n) + (-(n)&7))
+#define TESS_PITCH_4(n) ((n) + (-(n)&3))
+#define TESS_PITCH_8(n) ((n) + (-(n)&1))
 
 /* ---- Bits of reals -------------------------------------------------------------------------- */
 TESS_FN uint32_t tess_bits_f32(float x)
