@@ -96,7 +96,7 @@ test)
     all=0
     [ "${1:-}" = --all ] && all=1 && shift
     build_tests
-    TESSERA_TEST_PART=$(part_of_commit 60) # a multiple of 2, 4 and 5: the turns that tests take
+    TESSERA_TEST_PART=$(part_of_commit 60) # a multiple of 2, 5 and 6: the turns that tests take
     export TESSERA_TEST_PART
     (cd build && ctest --output-on-failure -j "$(nproc)" "$@")
     [ "$all" = 0 ] && exit 0

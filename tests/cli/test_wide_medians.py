@@ -28,7 +28,7 @@ def program(rng, number):
     image = "range(X)" if number % 5 == 0 else "X"
     height, width = rng.choice([1, 2, 17, 40]), rng.choice([1, 5, 31, 64])
     if rule == "none":
-        height, width = height + 62, width + 62
+        height, width = height + high_i - low_i + 2, width + high_j - low_j + 2
     median = f"median(i = {low_i}..{high_i}, j = {low_j}..{high_j} : X@[i, j])"
     if number % 3 == 0:
         median = f"cast<{element}>(X@[0, 1] / 2 + {median} / 2)"

@@ -12,7 +12,7 @@ BUILD = pathlib.Path(os.environ.get("TESSERA_BUILD", ROOT / "build"))
 SKIPPED = 77
 PACKAGES = [
     "numpy", "scipy", "scikit-image", "opencv-python-headless", "simpleitk", "dask[array]", "distributed", "xarray",
-    "zarr", "pytest", "hypothesis", "scikit-build-core>=0.10",
+    "zarr", "pytest", "hypothesis", "scikit-build-core>=0.10", "pyoptflow==1.5.0", "colour-demosaicing==0.2.6",
 ]
 folder = BUILD / "python"
 venv = folder / "venv"

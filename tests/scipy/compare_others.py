@@ -1,8 +1,9 @@
-"""Filters of the library beside OpenCV, scikit-image, ITK and SciPy, where these are installed: prints the rows of
-docs/filters.md, the largest difference divided by the largest value. With --check no row may differ by more than the
-document says, and half as much again; tests/python runs it so.
+"""Filters of the library beside OpenCV, scikit-image, ITK, SciPy, pyoptflow and colour-demosaicing, where these are
+installed: prints the rows of docs/filters.md, the largest difference divided by the largest value. With --check no row
+may differ by more than the document says, and half as much again; tests/python runs it so.
 
-    python3 tests/scipy/compare_others.py          # pip install scikit-image opencv-python-headless simpleitk
+    pip install scikit-image opencv-python-headless simpleitk pyoptflow colour-demosaicing
+    python3 tests/scipy/compare_others.py
 """
 import importlib
 import pathlib
@@ -18,12 +19,15 @@ import tool
 
 def library(name):
     try:
-        return importlib.import_module(name)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what they could do with more packages
+            return importlib.import_module(name)
     except ImportError:
         return None
 
 
 cv, itk, sk, sp = library("cv2"), library("SimpleITK"), library("skimage"), library("scipy")
+flow, mosaics = library("pyoptflow"), library("colour_demosaicing")
 for part in sk and ("color", "feature", "filters", "morphology", "registration", "restoration") or ():
     library(f"skimage.{part}")
 for part in sp and ("ndimage", "signal") or ():
@@ -161,6 +165,17 @@ def scipy():
         X.astype(float), 20, reshape=False, order=1, mode="grid-constant")
 
 
+def optical_flow():
+    """Of pictures turned by 180 degrees: its slopes are those to the points before, ours to those behind."""
+    u, v = flow.HornSchunck(SS[::-1, ::-1], ST[::-1, ::-1], alpha=3, Niter=20)
+    yield "horn_schunck(SS, ST, 3, 20)", "HornSchunck", (-u[::-1, ::-1], -v[::-1, ::-1]), 21
+
+
+def demosaicing():
+    made = mosaics.demosaicing_CFA_Bayer_Malvar2004(X, "RGGB")
+    yield "demosaic_malvar(X)", "demosaicing_CFA_Bayer_Malvar2004", channels(made), 2
+
+
 def simple_itk():
     yield "gaussian(X, 2)", "DiscreteGaussian", itk_filter("DiscreteGaussian", Variance=4, MaximumError=0.003)
     yield "box(X, 2)", "BoxMean", itk_filter("BoxMean", Radius=[2, 2])
@@ -200,7 +215,8 @@ def results(folder, calls):
 def differences():
     """(call, beside what, largest difference divided by the largest value) of each row; None where that is missing."""
     for name, there, rows in (("OpenCV", cv, opencv), ("scikit-image", sk, scikit_image), ("ITK", itk, simple_itk),
-                              ("SciPy", sp, scipy)):
+                              ("SciPy", sp, scipy), ("pyoptflow", flow, optical_flow),
+                              ("colour-demosaicing", mosaics, demosaicing)):
         if not there:
             yield name, None, None
             continue
