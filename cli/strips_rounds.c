@@ -292,7 +292,7 @@ static bool run_once(Rounds *r, const tess_round *round, bool is_last)
         cli_fail("out of memory");
     ok = ok && run_line(&line, p, r->whole, is_last ? NULL : numbers)
          && (is_last || share_numbers(r, numbers, n));
-    for (size_t i = 0; i < n_left; i++)
+    for (size_t i = 0; ok && i < n_left; i++)
         next[i].number = numbers[i];
     r->n_kept += line.keeps;
     r->done.ends = r->done.ends || (ok && round->ends && numbers[n_left] != 0);

@@ -80,7 +80,9 @@ typedef struct Finder {
     Arena *arena;
     int64_t *params; /* to try other values */
     bool wraps[MAX_DIMS];
-    bool ends[MAX_DIMS];    /* rules other than wrap answer at an edge */
+    bool ends[MAX_DIMS]; /* rules other than wrap, or other pieces, answer at an edge */
+    int64_t (*inside)
+        [MAX_DIMS]; /* by StageId: points at its ends that have other pieces where images are cut */
     const Analysis *ranges; /* NULL: nobody has asked */
     ExprWalk walk;
 } Finder;
@@ -91,15 +93,22 @@ static bool uses_dim(const Finder *f, SizeId id, int d)
     return param >= 0 && tessi_size_uses_param(f->g, id, (uint32_t)param);
 }
 
-/* The size with the parameter of dimension d as `value`; -1 where there is none. */
-static int64_t size_with(Finder *f, SizeId id, int d, int64_t value)
+/* The size, or a distance of either sign, with the parameter of dimension d as `value`. */
+static bool evaluate_with(Finder *f, SizeId id, int d, int64_t value, int64_t *n)
 {
-    int64_t n = -1, *at = &f->params[f->pass->param[d]];
+    int64_t *at = &f->params[f->pass->param[d]];
     const int64_t before = *at;
     *at = value;
-    const bool ok = tessi_size_eval(f->g, id, f->params, &n);
+    const bool ok = tessi_size_eval(f->g, id, f->params, n);
     *at = before;
-    return ok ? n : -1;
+    return ok;
+}
+
+/* -1 where there is none. */
+static int64_t size_with(Finder *f, SizeId id, int d, int64_t value)
+{
+    int64_t n;
+    return evaluate_with(f, id, d, value, &n) ? n : -1;
 }
 
 static int64_t size_of(const Finder *f, SizeId id)
@@ -225,6 +234,24 @@ static bool stays_near(Finder *f, StageId user, const Piece *piece, const Access
                             lo, hi);
 }
 
+/* How far behind the place of a piece's point a read of it lies, in points of what is read. */
+static bool find_distance(Finder *f, const Piece *piece, const AccessDim *dim, int d, Ratio *by)
+{
+    const int64_t extents[] = { extent_of_dim(f, d), large, 2 * large };
+    for (int k = 0; k < 3; k++) {
+        int64_t offset, add = 0;
+        if (!evaluate_with(f, piece->offset[d], d, extents[k], &offset)
+            || (!dim->absolute && !evaluate_with(f, dim->add, d, extents[k], &add)))
+            return false;
+        const Ratio shift = tessi_ratio(-dim->scale * offset, piece->step[d]);
+        const Ratio here = tessi_ratio_plus(whole_number(add), shift);
+        if (k && !is_same(here, *by))
+            return false;
+        *by = here;
+    }
+    return true;
+}
+
 static void look_at_dim(Finder *f, StageId user, const Piece *piece, const Access *a, int d)
 {
     PartPass *p = f->pass;
@@ -236,21 +263,21 @@ static void look_at_dim(Finder *f, StageId user, const Piece *piece, const Acces
     if (!step.num)
         return;
     const Ratio own = d < s->n_dims ? p->step[user.v][d] : (Ratio){ 0, 1 };
-    int64_t offset, add, lo, hi;
+    int64_t offset = 1, lo, hi;
+    Ratio by;
     if (dim->absolute && stays_near(f, user, piece, dim, step, d, &lo, &hi))
         f->ends[d] = true;
     else if (dim->absolute)
         leave_whole(f, d, s, "'%s' computes which points it reads");
     else if (!own.num || dim->src != d || dim->scale < 1)
         leave_whole(f, d, s, "'%s' reads points by their number, mirrored or in another dimension");
-    else if (!tessi_size_is_const(f->g, piece->offset[d], &offset)
-             || !tessi_size_is_const(f->g, dim->add, &add)
-             || !tessi_access_span(f->g, dim, &lo, &hi))
+    else if (!find_distance(f, piece, dim, d, &by) || !tessi_access_span(f->g, dim, &lo, &hi))
         leave_whole(f, d, s, "'%s' reads at distances that depend on the images' size");
     else if (!is_same(tessi_ratio_times(step, whole_number(dim->scale)),
                       tessi_ratio_times(own, whole_number(piece->step[d]))))
         leave_whole(f, d, s, "'%s' reads what lies further and further from its own points");
-    else if (lo + add || hi + add || offset || piece->step[d] != 1) {
+    else if (by.num || lo || hi || !tessi_size_is_const(f->g, piece->offset[d], &offset) || offset
+             || piece->step[d] != 1) {
         if (dim->rule == BORDER_WRAP)
             f->wraps[d] = true;
         else
@@ -294,17 +321,56 @@ static void align_to(Finder *f, int d, Ratio step)
         leave_whole(f, d, NULL, "its steps have no common multiple that is small enough%s");
 }
 
-/* The points of a piece are found from one end of its stage to the other. */
-static bool covers(const Finder *f, const Stage *s, const Piece *piece, int d)
+/* How far a piece lies from one end of its stage, where it lies as far from it in images of other sizes. */
+typedef struct Place {
+    bool from_first, from_last;
+    int64_t first, last; /* points before it, and from it to the last one */
+} Place;
+
+/* `point` is one of the piece: begin, or begin + step * (count - 1). */
+static Place place_of(Finder *f, const Stage *s, const Piece *piece, int d, bool begin)
 {
-    int64_t begin;
-    const int64_t size = size_of(f, s->size[d]), step = piece->step[d];
-    if (!tessi_size_is_const(f->g, piece->offset[d], &begin))
-        return false;
-    if (tessi_piece_is_whole(f->g, s, piece))
-        return true;
-    const int64_t last = begin + step * (size_of(f, piece->count[d]) - 1);
-    return begin >= 0 && begin < step && last >= size - step && last < size;
+    Place place = { true, true, 0, 0 };
+    for (int k = 0; k < 3; k++) {
+        const int64_t extent = extent_of_dim(f, d) - k * f->pass->align[d];
+        int64_t size, at, count = 1;
+        if (extent < 1 && k)
+            break;
+        if (!evaluate_with(f, s->size[d], d, extent, &size)
+            || !evaluate_with(f, piece->offset[d], d, extent, &at)
+            || (!begin && !evaluate_with(f, piece->count[d], d, extent, &count)))
+            return (Place){ .from_first = false };
+        at += (int64_t)piece->step[d] * (count - 1);
+        place.from_first = place.from_first && (!k || at == place.first);
+        place.from_last = place.from_last && (!k || size - 1 - at == place.last);
+        place.first = k ? place.first : at;
+        place.last = k ? place.last : size - 1 - at;
+    }
+    return place;
+}
+
+/* Pieces begin and end at fixed distances from the ends of their stage: around ends of parts, which are none of the
+ * whole, so many points are those of the wrong piece. False: some piece moves otherwise. */
+static bool find_inside(Finder *f, const Stage *s, int d, int64_t *inside)
+{
+    int64_t before = 0, behind = 0;
+    VEC_FOREACH (const Piece, piece, &s->pieces) {
+        if (tessi_piece_is_whole(f->g, s, piece))
+            continue;
+        const Place begin = place_of(f, s, piece, d, true), end = place_of(f, s, piece, d, false);
+        if ((!begin.from_first && !begin.from_last) || (!end.from_first && !end.from_last))
+            return false;
+        /* One that goes from end to end may begin within a step of it. */
+        const int64_t free = begin.from_first && end.from_last ? piece->step[d] - 1 : 0;
+        const int64_t low = end.from_last ? begin.first : end.first + 1;
+        const int64_t high = begin.from_first ? end.last : begin.last + 1;
+        if (begin.from_first && low > free && low > before)
+            before = low;
+        if (end.from_last && high > free && high > behind)
+            behind = high;
+    }
+    *inside = before + behind;
+    return true;
 }
 
 /* A stage ends with the images, also where they are cut. */
@@ -314,13 +380,23 @@ static void see_end(Finder *f, const Stage *s, int d, Ratio step)
     const int64_t whole = extent_of_dim(f, d), size = size_of(f, s->size[d]);
     if (f->wraps[d] && s->size[d].v != p->base[d].v)
         leave_whole(f, d, s, "'%s' has another size than the images, which wrap around");
-    VEC_FOREACH (const Piece, piece, &s->pieces)
-        if (!covers(f, s, piece, d))
-            leave_whole(f, d, s, "'%s' is composed of parts that end elsewhere than the images");
     for (int64_t less = p->align[d]; less <= 2 * p->align[d] && less < whole; less += p->align[d]) {
         const Ratio want = tessi_ratio_over(whole_number(less), step);
         if (want.den != 1 || size_with(f, s->size[d], d, whole - less) != size - want.num)
             leave_whole(f, d, s, "'%s' does not shrink with the images");
+    }
+}
+
+static void see_pieces(Finder *f, StageId id)
+{
+    const Stage *s = tessi_stage(f->g, id);
+    for (int d = 0; d < s->n_dims && f->pass->wanted[id.v]; d++) {
+        if (!f->pass->step[id.v][d].num)
+            continue;
+        if (!find_inside(f, s, d, &f->inside[id.v][d]))
+            leave_whole(f, d, s, "'%s' is composed of parts that end elsewhere than the images");
+        else if (f->inside[id.v][d])
+            f->ends[d] = true;
     }
 }
 
@@ -338,6 +414,8 @@ static void see_ends(Finder *f)
                 align_to(f, d, tessi_ratio_times(step, whole_number(piece->step[d])));
         }
     }
+    GRAPH_FOREACH_STAGE (f->g, id)
+        see_pieces(f, id);
     for (int d = 0; d < p->n_dims; d++)
         if (f->wraps[d] && (f->ends[d] || p->align[d] != 1))
             leave_whole(f, d, NULL,
@@ -374,22 +452,17 @@ static void follow(Finder *f, Far *far, StageId user, const Piece *piece, const 
     for (int d = 0; d < a->n_dims && d < p->n_dims; d++) {
         const Ratio step = p->step[a->producer.v][d];
         const AccessDim *dim = &a->dim[d];
-        int64_t offset, add, lo, hi;
-        if (!step.num || !p->cut[d] || !tessi_size_is_const(f->g, piece->offset[d], &offset))
-            continue;
-        if (dim->absolute)
-            add = 0;
-        else if (!tessi_size_is_const(f->g, dim->add, &add))
+        int64_t lo, hi;
+        Ratio by;
+        if (!step.num || !p->cut[d] || !find_distance(f, piece, dim, d, &by))
             continue;
         if (dim->absolute ? !stays_near(f, user, piece, dim, step, d, &lo, &hi)
                           : !tessi_access_span(f->g, dim, &lo, &hi))
             continue;
-        const Ratio shift = tessi_ratio(dim->scale * offset, piece->step[d]);
-        const Ratio back = { -shift.num, shift.den };
         const Ratio low =
-            magnitude(tessi_ratio_times(step, tessi_ratio_plus(whole_number(lo + add), back)));
+            magnitude(tessi_ratio_times(step, tessi_ratio_plus(whole_number(lo), by)));
         const Ratio high =
-            magnitude(tessi_ratio_times(step, tessi_ratio_plus(whole_number(hi + add), back)));
+            magnitude(tessi_ratio_times(step, tessi_ratio_plus(whole_number(hi), by)));
         const Ratio here = tessi_ratio_plus(larger(low, high), bounce(f, user, a->producer, d));
         const Ratio away = tessi_ratio_plus(far[user.v][d], here);
         far[a->producer.v][d] = larger(far[a->producer.v][d], away);
@@ -407,7 +480,8 @@ static void add_margin(Finder *f, const Far *far, StageId id)
             continue;
         const Ratio ends = tessi_ratio_times(step, whole_number(-size_of(f, s->size[d])));
         const Ratio less = tessi_ratio_plus(whole_number(extent_of_dim(f, d)), ends);
-        const Ratio more = larger(less, (Ratio){ 0, 1 });
+        const Ratio inside = tessi_ratio_times(step, whole_number(f->inside[id.v][d]));
+        const Ratio more = tessi_ratio_plus(larger(less, (Ratio){ 0, 1 }), inside);
         p->margin[d] = larger(p->margin[d], tessi_ratio_plus(far[id.v][d], more));
     }
 }
@@ -449,6 +523,8 @@ static void start(Finder *f, const int64_t *params)
     p->parted = ARENA_NEW_ARRAY(f->arena, bool, g->inputs.n + 1);
     p->reads = ARENA_NEW_ARRAY(f->arena, bool, g->inputs.n + 1);
     f->params = ARENA_NEW_ARRAY(f->arena, int64_t, g->params.n + 1);
+    f->inside =
+        (int64_t(*)[MAX_DIMS])ARENA_NEW_ARRAY(f->arena, int64_t, (size_t)g->stages.n * MAX_DIMS);
     for (uint32_t i = 0; i < g->params.n; i++)
         f->params[i] = params[i];
     for (int d = 0; d < MAX_DIMS; d++) {
