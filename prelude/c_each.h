@@ -268,16 +268,44 @@ TESS_FN tess_32_i8 tess_table_32(const void *p, int n, tess_32_i8 x)
 /* Elements `step` apart, a constant: those of a pixel, of each second one. Where bytes can be shuffled at will, out of
  * the one or two vectors that have them all. */
 #if TESS_GCC_X86 == 64 && defined(__AVX512VBMI__)
+/* The first bytes of a wide vector: put there in registers, since a load that spans a store just made waits. */
+TESS_FN tess_64_i8 tess_wide(const void *x, size_t size)
+{
+    typedef int quarter __attribute__((vector_size(16)));
+    typedef int quarters __attribute__((vector_size(64)));
+    typedef long long half __attribute__((vector_size(32)));
+    typedef long long halves __attribute__((vector_size(64)));
+    tess_64_i8 all = { 0 };
+    quarter a = { 0 };
+    half b = { 0 };
+    if (size <= sizeof a) {
+        __builtin_memcpy(&a, x, size);
+        return (tess_64_i8)__builtin_ia32_inserti32x4_mask((quarters)all, a, 0, (quarters)all,
+                                                           UINT16_MAX);
+    }
+    if (size <= sizeof b) {
+        __builtin_memcpy(&b, x, size);
+        return (tess_64_i8)__builtin_ia32_inserti64x4_mask((halves)all, b, 0, (halves)all,
+                                                           UINT8_MAX);
+    }
+    __builtin_memcpy(&all, x, size);
+    return all;
+}
 TESS_FN tess_64_i8 tess_bytes_apart(const void *p, int n, int step, int element, int lanes)
 {
+    /* two plain loads that may overlap: those under a mask wait for stores under one */
+    const int part = n > 64 ? 64 : n > 32 ? 32 : n > 16 ? 16 : n;
     tess_64_i8 at = { 0 };
     TESS_LANES_APART
-    for (int i = 0; i < 64; i++)
-        at[i] = (char)(i < lanes * element ? i / element * step + i % element : 0);
-    const tess_64_i8 a = tess_table_part(p, n, 0);
-    if (n <= 64)
+    for (int i = 0; i < 64; i++) {
+        const int from = i < lanes * element ? i / element * step + i % element : 0;
+        at[i] = (char)(from < part ? from : 64 + from - (n - part));
+    }
+    const tess_64_i8 a = tess_wide(p, (size_t)part);
+    if (n == part)
         return __builtin_ia32_permvarqi512_mask(a, at, at, UINT64_MAX);
-    return __builtin_ia32_vpermt2varqi512_mask(at, a, tess_table_part(p, n, 64), UINT64_MAX);
+    return __builtin_ia32_vpermt2varqi512_mask(
+        at, a, tess_wide((const char *)p + n - part, (size_t)part), UINT64_MAX);
 }
 #define TESS_SHUFFLED(r, p, step, lanes, size)                                   \
     const int n = ((lanes - 1) * step + 1) * size;                               \
@@ -322,8 +350,7 @@ TESS_FN void tess_spread_part(void *p, tess_64_i8 x, int from, int n, int step, 
 #define TESS_SPREAD(p, x, step, lanes, size)                   \
     const int n = ((lanes - 1) * step + 1) * size;             \
     if (n <= 128) {                                            \
-        tess_64_i8 all = { 0 };                                \
-        __builtin_memcpy(&all, &x, sizeof x);                  \
+        const tess_64_i8 all = tess_wide(&x, sizeof x);        \
         tess_spread_part(p, all, 0, n, step *size, size);      \
         if (n > 64)                                            \
             tess_spread_part(p, all, 64, n, step *size, size); \
