@@ -61,6 +61,7 @@ typedef struct StageCost {
     double converted;      /* of these: of elements as they are read */
     double powers;         /* of the transcendental ones: with two operands, which take doubles */
     double loads;          /* elements read, each time it is read */
+    double looked_up;      /* elements of tables of more than a byte, found by data */
     double distinct_bytes; /* bytes of producers that a point adds to what its neighbours read */
     double stored_bytes;
 } StageCost;

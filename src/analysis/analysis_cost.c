@@ -132,8 +132,13 @@ static StageCost piece_cost(const Graph *g, ExprWalk *walk, const ExprDeps *deps
             c.conversions += converts(g, e) ? n : 0;
             c.converted += converts(g, e) && tessi_expr(g, e->arg[0])->kind == EXPR_LOAD ? n : 0;
             break;
-        case EXPR_LOAD:
-        case EXPR_TABLE: c.loads += n; break;
+        case EXPR_LOAD: c.loads += n; break;
+        case EXPR_TABLE:
+            if (!deps[id->v].data)
+                c.loads += n;
+            else if (tessi_type_info(e->type)->bytes > 1) /* bytes are shuffled */
+                c.looked_up += n;
+            break;
         case EXPR_WINDOW: {
             add_window(g, &deps[id->v], e, n, &c);
             const Expr *product = tessi_expr(g, e->arg[0]);
@@ -152,6 +157,7 @@ static void add_scaled(StageCost *sum, const StageCost *c, double share)
     for (int k = 0; k < N_OP_CLASSES; k++)
         sum->ops[k] += c->ops[k] * share;
     sum->loads += c->loads * share;
+    sum->looked_up += c->looked_up * share;
     sum->narrow += c->narrow * share;
     sum->conversions += c->conversions * share;
     sum->converted += c->converted * share;

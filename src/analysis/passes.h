@@ -15,5 +15,8 @@ void tessi_pass_median(Graph *g, Arena *scratch);
 /* Integers are computed, and intermediate stages stored, in the narrowest type that value ranges prove enough. In
  * place. */
 void tessi_pass_narrow(Graph *g, Arena *scratch);
+/* Functions of one byte that take exponentials, powers and the like become tables; for processors, not for kernels.
+ * Returns `g` itself when there is none. */
+Graph *tessi_graph_bytes_in_tables(Graph *g, Arena *a);
 
 #endif

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
+#include "analysis/passes.h"
 #include "api/backend.h"
 #include "api/embedded.h"
 #include "graph/graph_walk.h"
@@ -170,9 +171,21 @@ static bool block_time(tess_program *p, Variant *v, const Machine *m, Failure *f
     return fault ? internal(f, "time", fault) : true;
 }
 
+/* What processors compute otherwise than kernels do. */
+static bool for_processors(Variant *v, Failure *f)
+{
+    Graph *tables = tessi_graph_bytes_in_tables(v->graph, &v->arena);
+    if (tables == v->graph)
+        return true;
+    v->graph = tables;
+    v->analysis = tessi_analyse(v->graph, &v->arena);
+    const char *fault = tessi_graph_verify(v->graph);
+    return fault ? internal(f, "tables", fault) : true;
+}
+
 static Plan *plan_for(tess_program *p, Variant *v, const Machine *m, tess_diags *d, Failure *f)
 {
-    if (!block_time(p, v, m, f))
+    if ((!tessi_machine_is_gpu(m) && !for_processors(v, f)) || !block_time(p, v, m, f))
         return NULL;
     Plan *plan = p->options.plan ? given_plan(p, v, m, d)
                                  : tessi_plan_choose(&v->arena, v->graph, v->analysis, m);

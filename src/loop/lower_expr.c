@@ -240,6 +240,14 @@ static LExprId coordinate(Lower *l, const Coord *c)
                              tessi_lower_size(l, c->count));
 }
 
+/* The index of a table: a byte as such, by which vectors look up 64 at once. */
+static LExprId table_index(Lower *l, LExprId a)
+{
+    const LExpr *e = tessi_lexpr(l->p, a);
+    const bool byte = e->kind == LEXPR_CAST && tessi_lexpr(l->p, e->arg[0])->type == TYPE_U8;
+    return tessi_lexpr_cast(l->p, TYPE_INDEX, byte && e->type == TYPE_I32 ? e->arg[0] : a);
+}
+
 static LExprId make(Lower *l, const Eval *ev, const Expr *e)
 {
     LExprId a = value_of(ev, e->arg[0]);
@@ -255,7 +263,7 @@ static LExprId make(Lower *l, const Eval *ev, const Expr *e)
     case EXPR_SIZE: return tessi_lexpr_cast(l->p, e->type, tessi_lower_size(l, e->size));
     case EXPR_WINVAR: return tessi_lexpr_cast(l->p, e->type, window_var(ev, e));
     case EXPR_TABLE: {
-        LExprId at = tessi_lexpr_cast(l->p, TYPE_INDEX, a);
+        LExprId at = table_index(l, a);
         const Table *table = tessi_table(l->g, e->table);
         const LExpr *known = tessi_lexpr(l->p, at);
         if (known->kind == LEXPR_CONST && known->value.i >= 0 && known->value.i < table->n)

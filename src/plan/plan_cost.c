@@ -24,6 +24,8 @@ double tessi_plan_op_seconds(const Machine *m, const StageCost *c, ScalarType t)
             c->ops[k] / (k == OPC_SORT ? per_cycle[k] * scalars : per_second(m, per_cycle[k], t));
     if (!tessi_machine_is_gpu(m)) /* kernels have pairs, which are counted where they are chosen */
         others -= c->narrow / per_second(m, m->simple_per_cycle, t);
+    if (!tessi_machine_is_gpu(m))
+        others += c->looked_up * m->gather_cycles / scalars;
     const double shown = m->divider_overlap;
     return divider > others ? divider + shown * others : others + shown * divider;
 }

@@ -283,6 +283,36 @@ static void test_random_graphs_keep_their_bits(void **state)
     }
 }
 
+/* What takes a power of one byte is a table of its values; what two bytes decide is not, nor what costs no more than
+ * to look it up. */
+static void test_functions_of_bytes_are_tables(void **state)
+{
+    static const char *const tables[] = {
+        "stage y[M, N] uint8 = sat<uint8>(255f * pow(cast<float>(P) / 255f, 0.45f))\n",
+        "stage y[M, N] uint8 = sat<uint8>(8f * exp(cast<float>(P) / 64f))\n",
+        "stage y[M, N] float = 1f + X * pow(cast<float>(P@[0,1]:clamp), 0.45f)\n",
+    };
+    static const char *const others[] = {
+        "stage y[M, N] float = pow(cast<float>(P), cast<float>(P@[0,1]:clamp))\n",
+        "stage y[M, N] float = exp(cast<float>(P) / 64f)\n",
+        "stage y[M, N] float = pow(X, 0.45f)\n",
+        "stage y[M, N] uint8 = sat<uint8>(sqrt(cast<float>(P)))\n",
+    };
+    for (size_t i = 0; i < sizeof tables / sizeof *tables + sizeof others / sizeof *others; i++) {
+        const bool is = i < sizeof tables / sizeof *tables;
+        const char *stages = is ? tables[i] : others[i - sizeof tables / sizeof *tables];
+        const char *type = strstr(stages, "] uint8") ? "uint8" : "float";
+        Graph *g = passed(*state,
+                          tessi_sprintf(*state, "%s%soutput y[M, N] %s = y\n", HEAD, stages, type));
+        Graph *after = tessi_graph_bytes_in_tables(g, *state);
+        const char *fault = tessi_graph_verify(after);
+        if (fault || (after != g) != is)
+            fail_msg("%s%s", fault ? fault : "", testing_printed(*state, after));
+        if (is)
+            assert_non_null(strstr(testing_printed(*state, after), "curve[cast<int32>(P"));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -291,6 +321,7 @@ int main(void)
         GRAPH_TEST(test_minima_and_choices_in_bytes),
         GRAPH_TEST(test_stages_are_stored_narrow),
         GRAPH_TEST(test_windows),
+        GRAPH_TEST(test_functions_of_bytes_are_tables),
         GRAPH_TEST(test_medians_of_few_values_are_networks),
         GRAPH_TEST(test_common_windows_are_stages),
         GRAPH_TEST(test_bodies_keep_their_bits),
