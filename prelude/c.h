@@ -388,7 +388,8 @@ TESS_FN float tess_round16_f32(float x)
     {                                                                                        \
         return tess_##s##_from_##f(tess_rint_##f(x));                                        \
     }
-#ifdef TESS_CUT_TO_I32 /* of floats, by what converts them to 32 bits */
+#ifdef TESS_NARROW_FROM_REAL  /* by instructions of the target's own */
+#elif defined TESS_CUT_TO_I32 /* of floats, by what converts them to 32 bits */
 #define TESS_NARROW_FROM_REAL(T, s, lo, hi, end, F, f)              \
     TESS_FN T tess_##s##_from_##f(F x)                              \
     {                                                               \

@@ -37,7 +37,6 @@ TESS_FN double tess_scale_f64(double x, int64_t k)
     double b = tess_real_f64((uint64_t)(k - halved + 1023) << 52);
     return x * a * b;
 }
-
 /* Adding 1.5 * 2^23 rounds to an integer, which then stands in the low bits: total, also for NaN. */
 #define TESS_ROUNDER_F32 0x1.8p23f
 #define TESS_ROUNDER_F64 0x1.8p52
@@ -48,7 +47,6 @@ TESS_FN float tess_scale_f32(float x, uint32_t u)
     uint32_t first = u << 22 & 0xff800000u;
     return x * tess_real_f32(first + 0x3f800000u) * tess_real_f32((u << 23) - first + 0x3f800000u);
 }
-
 /* e^r for the x = n * log(2) + r, n integer and |r| small, as p; t has n in its low bits. `fma` and `same` (a number
  * in all lanes) are those of T. */
 #define TESS_EXP_STEPS_F32(T, fma, same, x)                                               \
@@ -84,7 +82,6 @@ TESS_FN float tess_exp_low_f32(float x)
     TESS_EXP_STEPS_F32(float, fmaf, TESS_SAME_F32, x);
     return p * tess_real_f32((tess_bits_f32(t) << 23) + ((127u + 64u) << 23)) * 0x1p-64f;
 }
-
 /* 2^r for the x = n + r, n integer and |r| <= 1/2, as p; t has n in its low bits. */
 #define TESS_EXP2_STEPS_F32(T, fma, same, x)                                     \
     T t = x + same(TESS_ROUNDER_F32), n = t - same(TESS_ROUNDER_F32), r = x - n; \
@@ -212,7 +209,20 @@ TESS_FN float tess_pow_f32(float x, float y)
     bool one = (x == 1) | (y == 0) | ((x == -1) & (fabsf(y) == (float)INFINITY));
     return tess_select_f32(one, 1.0f, power);
 }
-
+/* The byte next to scale * pow(x, y), 0.16 <= y <= 4. Quick logarithms and powers of 2 are off by less than 2^-22 of
+ * them (logarithms between -1 and 1 by less than 2^-22), so the product by less than half of `off`, roundings of what
+ * is meant included: only near the middle between two bytes, and of negative x, is the power itself computed. */
+TESS_FN uint8_t tess_sat_u8_power_f32(float scale, float x, float y)
+{
+#ifdef TESS_QUICK_LOG2
+    const float w = y * TESS_QUICK_LOG2(x > 0x1p-126f ? x : 0x1p-126f);
+    const float v = scale * TESS_QUICK_EXP2(w), apart = fabsf(v - rintf(v));
+    const float off = v * (0x1p-21f * (3.0f + y + fabsf(w)));
+    if (TESS_LIKELY((x >= 0) & (apart + off < 0.5f)))
+        return tess_sat_u8_from_f32(v);
+#endif
+    return tess_sat_u8_from_f32(scale * tess_pow_f32(x, y));
+}
 /* |x| = quadrant * pi/2 + angle, |angle| <= pi/4 and a little; the quadrant modulo 4. */
 typedef struct tess_angle_f32 {
     double angle;
@@ -283,7 +293,6 @@ TESS_FN float tess_tan_f32(float x)
     return tess_select_f32(a < (float)INFINITY, tess_flip_f32((float)y, tess_sign_f32(x)),
                            (float)NAN);
 }
-
 /* (atan(a) - a) for 0 <= a <= 1 */
 TESS_FN float tess_atan_tail_f32(float a)
 {
@@ -318,7 +327,6 @@ TESS_FN float tess_atan2_f32(float y, float x)
         tess_select_f32(tess_sign_f32(x) != 0, 0x1.921fb6p+1f - (angle - -0x1.777a5cp-24f), angle);
     return tess_flip_f32(angle, tess_sign_f32(y));
 }
-
 /* For |x| <= 1/2: asin|x| = s + tail with s = |x|; else asin|x| = pi/2 - 2 (s + tail) with s = sqrt((1 - |x|) / 2). */
 typedef struct tess_asin_parts_f32 {
     float s, tail;
@@ -376,7 +384,6 @@ TESS_FN float tess_tanh_f32(float x)
     float far = 1.0f - 2.0f / (tess_exp_f32(a + a) + 1.0f);
     return tess_flip_f32(tess_select_f32(a < 0.625f, fmaf(p, a * z, a), far), tess_sign_f32(x));
 }
-
 /* Halley's iteration from a guess that divides the exponent by 3; each step triples the good digits. */
 TESS_FN double tess_cbrt_near(double a)
 {
@@ -399,7 +406,6 @@ TESS_FN float tess_hypot_f32(float x, float y)
     bool infinite = (fabsf(x) == (float)INFINITY) | (fabsf(y) == (float)INFINITY);
     return tess_select_f32(infinite, (float)INFINITY, h);
 }
-
 /* ---- The same in double, where a value often goes as a sum hi + lo of two ----------------------------- */
 typedef struct tess_pair {
     double hi, lo;
@@ -418,7 +424,6 @@ TESS_FN int64_t tess_rounded_f64(double t)
 {
     return (int64_t)(tess_bits_f64(t) << 12) >> 12;
 }
-
 /* e^(hi + lo) = 2^k * (1 + r + rest) */
 typedef struct tess_exp_parts_f64 {
     double r, rest;
@@ -473,7 +478,6 @@ TESS_FN tess_pair tess_expm1_pair(double x)
     tess_pair p = tess_pair_sum(q.r, q.rest), m = tess_pair_sum(scale - 1.0, scale * p.hi);
     return tess_pair_sum(m.hi, fma(scale, p.lo, m.lo));
 }
-
 /* x = 2^e * m, sqrt(1/2) <= m < sqrt(2); log(m) = hi + lo to about 2^-65. Any value for x that is not positive and
  * finite. */
 typedef struct tess_log_parts_f64 {

@@ -162,6 +162,40 @@ TESS_FN double tess_real_f64(uint64_t u)
 #define TESS_ROUND_TO_I32(x) __float2int_rn(x)
 
 #ifdef __CUDACC__
+TESS_FN float tess_quick_log2(float x)
+{
+    float y;
+    asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+TESS_FN float tess_quick_exp2(float x)
+{
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+#define TESS_QUICK_LOG2(x) tess_quick_log2(x)
+#define TESS_QUICK_EXP2(x) tess_quick_exp2(x)
+
+/* Those to elements of 8 and 16 bits do so at once. */
+#define TESS_CONVERT_TO_i8  "s8"
+#define TESS_CONVERT_TO_u8  "u8"
+#define TESS_CONVERT_TO_i16 "s16"
+#define TESS_CONVERT_TO_u16 "u16"
+#define TESS_NARROW_FROM_REAL(T, s, lo, hi, end, F, f)                             \
+    TESS_FN T tess_##s##_from_##f(F x)                                             \
+    {                                                                              \
+        int32_t i;                                                                 \
+        asm("cvt.rzi.sat." TESS_CONVERT_TO_##s ".f32 %0, %1;" : "=r"(i) : "f"(x)); \
+        return (T)i;                                                               \
+    }                                                                              \
+    TESS_FN T tess_sat_##s##_from_##f(F x)                                         \
+    {                                                                              \
+        int32_t i;                                                                 \
+        asm("cvt.rni.sat." TESS_CONVERT_TO_##s ".f32 %0, %1;" : "=r"(i) : "f"(x)); \
+        return (T)i;                                                               \
+    }
+
 /* float16, rounded to the nearest, ties to even. */
 TESS_FN float tess_from_half(uint16_t h)
 {

@@ -349,6 +349,50 @@ static bool is_root_of_byte(const CWriter *w, const LExpr *e)
            && root->kind == LEXPR_OP && is_whole_root(w, root) && !has_temporary(w, e->arg[0]);
 }
 
+/* A byte that is a power, or a power times a number, which is printed where it stands: it is computed roughly, and
+ * again where that does not tell the byte. NULL: it is none; `scale` may stay empty. */
+static const LExpr *power_of_byte(const CWriter *w, const LExpr *e, const LExprId **scale)
+{
+    enum {
+        LEAST_PART = 6,
+        MOST = 4
+    }; /* of exponents: a sixth, which is more than what is quick asks for */
+    LExprId id = e->arg[0];
+    if (!w->target->quick_powers || e->kind != LEXPR_SAT || e->type != TYPE_U8
+        || has_temporary(w, id))
+        return NULL;
+    const LExpr *x = tessi_lexpr(w->p, id);
+    if (x->kind == LEXPR_OP && x->op == OP_MUL) {
+        const int k = tessi_lexpr(w->p, x->arg[0])->kind == LEXPR_CONST ? 0 : 1;
+        const LExpr *number = tessi_lexpr(w->p, x->arg[k]);
+        *scale = &x->arg[k];
+        id = x->arg[1 - k];
+        if (number->kind != LEXPR_CONST || number->value.f <= 0 || has_temporary(w, id))
+            return NULL;
+        x = tessi_lexpr(w->p, id);
+    }
+    if (x->kind != LEXPR_OP || x->op != OP_POW || x->type != TYPE_F32 || x->lanes)
+        return NULL;
+    const LExpr *y = tessi_lexpr(w->p, x->arg[1]);
+    const bool usual = y->kind == LEXPR_CONST && y->value.f * LEAST_PART >= 1 && y->value.f <= MOST;
+    return usual ? x : NULL;
+}
+
+static int byte_of_power(CWriter *w, const LExpr *power, const LExprId *scale)
+{
+    tessi_text_addf(&w->line, "tess_sat_u8_power_f32(");
+    if (scale)
+        tessi_c_expr(w, *scale, C_LOOSE);
+    else
+        tessi_text_add(&w->line, "1.0f");
+    for (int k = 0; k < 2; k++) {
+        tessi_text_add(&w->line, ", ");
+        tessi_c_expr(w, power->arg[k], C_LOOSE);
+    }
+    tessi_text_add(&w->line, ")");
+    return C_PRIMARY;
+}
+
 static int conversion(CWriter *w, const LExpr *e)
 {
     bool to_f16 = e->kind == LEXPR_CAST && e->ref == LCAST_ROUNDS_TO_F16;
@@ -358,6 +402,10 @@ static int conversion(CWriter *w, const LExpr *e)
         tessi_c_expr(w, e->arg[0], C_UNARY);
         return C_UNARY;
     }
+    const LExprId *scale = NULL;
+    const LExpr *const power = power_of_byte(w, e, &scale);
+    if (power)
+        return byte_of_power(w, power, scale);
     tessi_text_addf(&w->line, "tess_%s%s_from_%s", e->kind == LEXPR_SAT ? "sat_" : "",
                     tessi_type_info(to)->brief, tessi_type_info(from)->brief);
     if (is_root_of_byte(w, e)) {

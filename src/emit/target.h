@@ -71,9 +71,10 @@ struct EmitTarget {
     /* ---- What it can do ---- */
     /* Its compilers move negations into fused multiply-adds whatever their flags are (c_negate.c). */
     bool fuses_negations;
-    bool whole_roots; /* shorter roots of what was a whole number */
-    bool workspace;   /* large LOCAL buffers lie in the part of a thread in the workspace */
-    bool shuffles;    /* threads of a warp hand values over in registers; else in shared memory */
+    bool whole_roots;  /* shorter roots of what was a whole number */
+    bool quick_powers; /* rough powers, which tell most bytes */
+    bool workspace;    /* large LOCAL buffers lie in the part of a thread in the workspace */
+    bool shuffles;     /* threads of a warp hand values over in registers; else in shared memory */
     /* How the text declares tables, tables too large for constant memory, and buffers in constant memory; NULL: it
      * cannot, and a launcher hands them over. */
     const char *table, *memory_table, *constant_buffer;

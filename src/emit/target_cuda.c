@@ -175,6 +175,7 @@ const EmitTarget tessi_emit_cuda = {
     .flags = "--std=c++17 --fmad=false",
     .texts = C_IN_C | C_IN_CUDA,
     .shuffles = true,
+    .quick_powers = true,
     .memory_table = "static __device__ const",
     .constant_buffer = "__constant__",
     .api = &api,
