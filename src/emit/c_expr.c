@@ -150,10 +150,30 @@ static void row_major_offset(CWriter *w, LBufferId id, const LExprId *index)
     }
 }
 
+const char *tessi_c_own_row(const CWriter *w, LBufferId b, const LExprId *index)
+{
+    VEC_FOREACH (const CArgument, argument, &w->own) {
+        const LExpr *load = tessi_lexpr(w->p, argument->id);
+        bool same = argument->is_place && load->buffer.v == b.v;
+        for (int d = 0; same && d + 1 < load->n_args; d++)
+            same = load->arg[d].v == index[d].v;
+        if (same)
+            return argument->name;
+    }
+    return NULL;
+}
+
 void tessi_c_place(CWriter *w, LBufferId id, const LExprId *index)
 {
     const LBuffer *b = &w->p->buffers.at[id.v];
     CImage *im = image_of(w, b);
+    const char *own = tessi_c_own_row(w, id, index);
+    if (own) {
+        tessi_text_addf(&w->line, "%s[", own);
+        tessi_c_expr(w, index[b->n_dims - 1], C_LOOSE);
+        tessi_text_add(&w->line, "]");
+        return;
+    }
     w->buffer_used[id.v] = true;
     if (im) {
         im->used = true;
@@ -435,12 +455,52 @@ static int vectors(CWriter *w, const LExpr *e)
     return C_PRODUCT;
 }
 
+/* ---- Functions of values --------------------------------------------------------------------- */
+
+const CCall *tessi_c_call(const CWriter *w, LExprId id)
+{
+    return w->calls && id.v != w->defined.v ? w->calls[id.v] : NULL;
+}
+
+static void row_argument(CWriter *w, const LExpr *load)
+{
+    const char *own = tessi_c_own_row(w, load->buffer, load->arg);
+    if (own) {
+        tessi_text_add(&w->line, own);
+        return;
+    }
+    LExprId index[LOOP_MAX_DIMS] = { { 0 } };
+    for (int d = 0; d + 1 < load->n_args; d++)
+        index[d] = load->arg[d];
+    tessi_text_add(&w->line, "&");
+    tessi_c_place(w, load->buffer, index);
+}
+
+static int function_call(CWriter *w, const CCall *call)
+{
+    tessi_text_addf(&w->line, "%s(", call->name);
+    VEC_FOREACH (const CArgument, argument, &call->arguments) {
+        tessi_text_add(&w->line, argument > call->arguments.at ? ", " : "");
+        if (argument->is_place)
+            row_argument(w, tessi_lexpr(w->p, argument->id));
+        else
+            tessi_c_expr(w, argument->id, C_LOOSE);
+    }
+    tessi_text_add(&w->line, ")");
+    return C_PRIMARY;
+}
+
+/* ---- Together -------------------------------------------------------------------------------- */
+
 int tessi_c_append(CWriter *w, LExprId id)
 {
     if (has_temporary(w, id)) {
         tessi_text_add(&w->line, w->temporary[id.v]);
         return C_PRIMARY;
     }
+    const CCall *call = tessi_c_call(w, id);
+    if (call)
+        return function_call(w, call);
     const LExpr *e = tessi_lexpr(w->p, id);
     if (e->lanes)
         return tessi_c_vector_append(w, id);

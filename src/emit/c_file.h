@@ -60,6 +60,13 @@ typedef struct CSplit {
 /* Names the parts of a function, for the whole file. */
 CSplit *tessi_c_split(CWriter *w, const LoopParts *parts, const char *function);
 
+/* ---- c_values.c ---- */
+typedef struct CValues CValues;
+/* Values that become functions: fills w->calls. */
+CValues *tessi_c_find_values(CWriter *w, const LoopSame *same, CSplit *const *split);
+/* Writes them, before all that calls them. */
+void tessi_c_define_values(CWriter *w, CValues *values);
+
 /* ---- c_calls.c ---- */
 /* Calls of functions, or launches of kernels: where each stands in a repeat, and what writes it. */
 typedef struct CCalls {

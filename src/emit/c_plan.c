@@ -12,6 +12,36 @@ enum { LIGHTEST_SHARED_INDEX = 6 }; /* coordinates are cheaper to read than anot
 enum { LONGEST_CHAIN = 12 };        /* terms of a sum written in one piece */
 enum { LEVEL_UNIT = 64 }; /* w->level counts levels in these units, terms of a chain in ones */
 
+typedef VEC(LExprId) Operands;
+
+/* The indices of the row in which a load reads, unless the function being written is given the row. */
+static void add_row(CWriter *w, const LExpr *load, Operands *out)
+{
+    for (int d = 0; d + 1 < load->n_args && !tessi_c_own_row(w, load->buffer, load->arg); d++)
+        VEC_PUSH(w->arena, out, tessi_c_through(w, load->arg[d]));
+}
+
+/* What is printed within the text of an expression: its arguments, or those of the call that stands for it. */
+static Operands operands_of(CWriter *w, LExprId id, LExprId room[LOOP_MAX_DIMS])
+{
+    const CCall *call = tessi_c_call(w, id);
+    const LExpr *e = tessi_lexpr(w->p, id);
+    Operands out = { 0 };
+    if (call) {
+        VEC_FOREACH (const CArgument, argument, &call->arguments)
+            if (argument->is_place)
+                add_row(w, tessi_lexpr(w->p, argument->id), &out);
+            else
+                VEC_PUSH(w->arena, &out, tessi_c_through(w, argument->id));
+        return out;
+    }
+    const bool own = e->kind == LEXPR_LOAD && tessi_c_own_row(w, e->buffer, e->arg);
+    out.at = room;
+    for (int i = own ? e->n_args - 1 : 0; i < e->n_args; i++)
+        room[out.n++] = tessi_c_through(w, e->arg[i]);
+    return out;
+}
+
 static void reach(CWriter *w, LExprId id)
 {
     w->uses[id.v]++;
@@ -20,9 +50,10 @@ static void reach(CWriter *w, LExprId id)
     w->stamp_of[id.v] = w->stamp;
     w->uses[id.v] = 1;
     w->temporary[id.v] = NULL;
-    const LExpr *e = tessi_lexpr(w->p, id);
-    for (int i = 0; i < e->n_args; i++)
-        reach(w, tessi_c_through(w, e->arg[i]));
+    LExprId room[LOOP_MAX_DIMS];
+    const Operands operands = operands_of(w, id, room);
+    for (uint32_t i = 0; i < operands.n; i++)
+        reach(w, operands.at[i]);
     VEC_PUSH(w->arena, &w->reached, id.v);
 }
 
@@ -48,10 +79,11 @@ static bool is_chain(const LoopProgram *p, const LExpr *e)
 static void weigh(CWriter *w, const LExpr *e, uint32_t id)
 {
     uint32_t weight = 1, level = 0;
-    bool chain = is_chain(w->p, e);
-    for (int i = 0; i < e->n_args; i++) {
-        uint32_t arg = tessi_c_through(w, e->arg[i]).v,
-                 in_arg = w->temporary[arg] ? 0 : w->level[arg];
+    LExprId room[LOOP_MAX_DIMS];
+    const Operands operands = operands_of(w, (LExprId){ id }, room);
+    const bool chain = operands.at == room && is_chain(w->p, e);
+    for (uint32_t i = 0; i < operands.n; i++) {
+        uint32_t arg = operands.at[i].v, in_arg = w->temporary[arg] ? 0 : w->level[arg];
         uint32_t terms = in_arg % LEVEL_UNIT, levels = in_arg / LEVEL_UNIT;
         bool too_long = chain && i == 0 && terms + 1 >= LONGEST_CHAIN;
         if (levels >= DEEPEST_LEVEL || too_long) {
@@ -71,10 +103,26 @@ static void weigh(CWriter *w, const LExpr *e, uint32_t id)
         w->temporary[id] = marked;
 }
 
-uint32_t tessi_c_plan(CWriter *w, const LExprId *roots, uint32_t n)
+void tessi_c_plan_begin(CWriter *w)
 {
     w->stamp++;
     w->reached.n = 0;
+}
+
+void tessi_c_plan_name(CWriter *w, LExprId id, const char *name)
+{
+    w->stamp_of[id.v] = w->stamp;
+    w->temporary[id.v] = name;
+}
+
+uint32_t tessi_c_plan(CWriter *w, const LExprId *roots, uint32_t n)
+{
+    tessi_c_plan_begin(w);
+    return tessi_c_plan_roots(w, roots, n);
+}
+
+uint32_t tessi_c_plan_roots(CWriter *w, const LExprId *roots, uint32_t n)
+{
     for (uint32_t i = 0; i < n; i++)
         reach(w, tessi_c_through(w, roots[i]));
     qsort(w->reached.at, w->reached.n, sizeof *w->reached.at, compare_ids);

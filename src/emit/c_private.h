@@ -34,6 +34,18 @@ typedef struct CIndexFunctions {
     bool used[N_OPS];
 } CIndexFunctions;
 
+/* What functions of values are given. */
+typedef struct CArgument {
+    LExprId id;    /* the value; of a place the load that reads there */
+    bool is_place; /* of the row of the buffer; the last index is another argument */
+    const char *name;
+} CArgument;
+typedef VEC(CArgument) CArguments;
+typedef struct CCall {
+    const char *name;
+    CArguments arguments;
+} CCall;
+
 typedef struct CWriter {
     const LoopProgram *p;
     const EmitTarget *target;
@@ -70,6 +82,11 @@ typedef struct CWriter {
     bool streamed; /* stores past the caches are not ended yet */
     /* what of the function is written once for several (c_parts.c); NULL = nothing */
     struct CSplit *split;
+    /* by LExprId: what is computed by a function of its own (c_values.c); NULL = nothing */
+    const CCall **calls;
+    /* while such a function is written: its value, and what it is given */
+    LExprId defined;
+    CArguments own;
 } CWriter;
 
 /* ---- c_text.c ---- */
@@ -83,6 +100,10 @@ void tessi_c_comment(CWriter *w, const char *text);
 /* Decides which parts of the expressions a statement needs get a name of their own, because they are used again or
  * nest too deeply. Returns their number; tessi_c_temporaries writes them, before the statement. */
 uint32_t tessi_c_plan(CWriter *w, const LExprId *roots, uint32_t n);
+/* The same in steps: what has a name already is said between the first and the last. */
+void tessi_c_plan_begin(CWriter *w);
+void tessi_c_plan_name(CWriter *w, LExprId id, const char *name);
+uint32_t tessi_c_plan_roots(CWriter *w, const LExprId *roots, uint32_t n);
 void tessi_c_temporaries(CWriter *w);
 
 /* ---- c_join.c ---- */
@@ -118,6 +139,10 @@ void tessi_c_enclose(CWriter *w, size_t from, int binds, int around);
 /* ---- c_expr.c ---- */
 const char *tessi_c_type(const CWriter *w, ScalarType t); /* of a value */
 const char *tessi_c_element(ScalarType t);                /* of a stored element */
+/* The call that stands for the expression, or NULL. */
+const CCall *tessi_c_call(const CWriter *w, LExprId id);
+/* The name of the row of a buffer, where the function being written is given it, or NULL. */
+const char *tessi_c_own_row(const CWriter *w, LBufferId b, const LExprId *index);
 /* Appends the expression to w->line and says how strongly it binds. */
 int tessi_c_append(CWriter *w, LExprId id);
 /* Appends it for a place that asks for `around`. */
@@ -141,6 +166,11 @@ unsigned tessi_c_signs(const LoopProgram *p, LExprId id);
 bool tessi_c_may_be_fused(const CWriter *w, LExprId id);
 /* What `e` is the negation of, if it has to be written as tess_neg_<type>; else none. */
 LExprId tessi_c_turned(const CWriter *w, const LExpr *e);
+
+/* ---- c_needs.c ---- */
+/* False: the statement, or block, is left out, since nobody needs what it does. */
+bool tessi_c_has_effect(const CWriter *w, const LStmt *s);
+bool tessi_c_block_has_effect(const CWriter *w, const LBlock *block);
 
 /* ---- c_stmt.c ---- */
 void tessi_c_block(CWriter *w, const LBlock *block);

@@ -528,6 +528,17 @@ static void allocating_function(CWriter *w, bool is_static, const Workspace *nam
 
 /* ---- All together ---------------------------------------------------------------------------- */
 
+/* Function by function; values that several compute come before. */
+static void write_groups(CWriter *w, const char *const *function, CValues *values, Groups *groups)
+{
+    tessi_c_define_values(w, values);
+    for (uint32_t i = 0; i < w->p->functions.n; i++)
+        if (groups->same.first[i] == i)
+            group(w, i, function[i], groups);
+        else
+            call_with_own_images(w, i, function[groups->same.first[i]], groups);
+}
+
 static const char *file_name(CWriter *w, const char *wanted)
 {
     return tessi_c_file_name(w, wanted ? wanted : "");
@@ -556,6 +567,7 @@ void tessi_c_program(CWriter *w, bool is_static)
     const bool has_parts = w->layout.thread_bytes > 0;
     const bool has_memory = w->layout.n_slots || has_parts, has_ends = tessi_loop_conditions(p) > 0;
     w->run_name = has_memory || has_ends ? file_name(w, "run") : NULL;
+    CValues *values = tessi_c_find_values(w, &groups.same, groups.split);
     w->mark = tessi_c_names_mark(w->names);
     tessi_c_name_parameters(w);
     w->parts = has_parts ? tessi_c_name(w->names, "parts") : NULL;
@@ -563,11 +575,7 @@ void tessi_c_program(CWriter *w, bool is_static)
     Text *out = w->out, functions;
     tessi_text_init(&functions, w->arena);
     w->out = &functions; /* the groups first: they say which tables are used */
-    for (uint32_t i = 0; i < p->functions.n; i++)
-        if (groups.same.first[i] == i)
-            group(w, i, function[i], &groups);
-        else
-            call_with_own_images(w, i, function[groups.same.first[i]], &groups);
+    write_groups(w, function, values, &groups);
     w->out = out;
     used_tables(w, groups.buffer_used);
     if (has_memory)

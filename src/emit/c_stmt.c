@@ -7,38 +7,6 @@ void tessi_c_prepare(CWriter *w, const LExprId *roots, uint32_t n)
         tessi_c_temporaries(w);
 }
 
-static bool block_has_effect(const CWriter *w, const LBlock *block);
-
-/* The counterpart of tessi_loop_needs: what it did not mark is left out. */
-static bool has_effect(const CWriter *w, const LStmt *s)
-{
-    switch (s->kind) {
-    case LSTMT_FOR: return block_has_effect(w, &s->body);
-    case LSTMT_IF: return block_has_effect(w, &s->body) || block_has_effect(w, &s->orelse);
-    case LSTMT_LET: return w->needs.var[s->var.v] || (w->target->keep && s->flags & LLET_KEPT);
-    case LSTMT_VAR:
-    case LSTMT_SET: return w->needs.var[s->var.v];
-    case LSTMT_STORE:
-    case LSTMT_ADD:
-    case LSTMT_MOVE:
-    case LSTMT_SHIFT:
-    case LSTMT_SORT: return w->needs.stored[s->buffer.v];
-    case LSTMT_PREFETCH:
-    case LSTMT_LOCAL: return w->needs.buffer[s->buffer.v];
-    case LSTMT_COMMENT: return false;
-    }
-    return false;
-}
-
-static bool block_has_effect(const CWriter *w, const LBlock *block)
-{
-    for (uint32_t i = 0; i < block->n; i++)
-        if (block->at[i]->kind != LSTMT_LOCAL && block->at[i]->kind != LSTMT_PREFETCH
-            && has_effect(w, block->at[i]))
-            return true;
-    return false;
-}
-
 /* ---- Loops ----------------------------------------------------------------------------------- */
 
 /* C evaluates the bound in every iteration: it must not change, and should be short. */
@@ -172,7 +140,7 @@ static void branch(CWriter *w, const LStmt *s)
     const GpuBranches branches = tessi_gpu_enter_branches(w, s);
     GpuBranches after = branches;
     condition(w, s, "if (");
-    while (block_has_effect(w, &s->orelse)) {
+    while (tessi_c_block_has_effect(w, &s->orelse)) {
         const LStmt *next = else_if(w, &s->orelse);
         tessi_gpu_next_branch(w, branches, &after);
         if (!next) {
@@ -414,7 +382,7 @@ static void statement(CWriter *w, const LStmt *s, bool is_last)
         w->fused[s->var.v] = tessi_c_may_be_fused(w, s->a);
     if (s->kind == LSTMT_COMMENT)
         tessi_c_comment(w, s->text ? s->text : "");
-    else if (!has_effect(w, s) || tessi_c_part_call(w, s))
+    else if (!tessi_c_has_effect(w, s) || tessi_c_part_call(w, s))
         return;
     switch (s->kind) {
     case LSTMT_FOR: loop(w, s, is_last); break;

@@ -11,7 +11,9 @@ static void keep(Prelude *p, uint32_t index)
     if (item->kept)
         return;
     item->kept = true;
-    if (item->kind == ITEM_DEFINE)
+    if (item->members.n)
+        ; /* each mentions what it does when it is kept */
+    else if (item->kind == ITEM_DEFINE)
         tessi_prelude_mention(p, item->body, strlen(item->body));
     else
         tessi_prelude_mention(p, item->text, item->n);
@@ -38,13 +40,65 @@ static void keep_lines(Prelude *p)
             keep(p, i);
 }
 
+static void keep_made(Prelude *p, uint32_t number)
+{
+    while (number != NO_MADE && !p->made.at[number].kept) {
+        Made *made = &p->made.at[number];
+        made->kept = true;
+        p->items.at[made->macro].members.at[made->member].kept = true;
+        number = made->within;
+        tessi_prelude_mention(p, made->text, strlen(made->text));
+    }
+}
+
+static void keep_wanted(Prelude *p, uint32_t *done)
+{
+    for (; *done < p->to_do.n; (*done)++) {
+        const uint32_t name = p->to_do.at[*done];
+        for (uint32_t i = 0; i < p->names.at[name].definitions.n; i++) {
+            const Definition by = p->names.at[name].definitions.at[i];
+            if (by.item != NO_ITEM)
+                keep(p, by.item);
+            keep_made(p, by.made);
+        }
+    }
+}
+
+/* A member that one invocation needs comes with all that are kept, and they mention what it does. */
+static bool comes_along(const Prelude *p, const Made *made)
+{
+    const bool invoked = made->within != NO_MADE
+                             ? p->made.at[made->within].kept
+                             : made->item == NO_ITEM || p->items.at[made->item].kept;
+    return !made->kept && invoked && p->items.at[made->macro].members.at[made->member].kept;
+}
+
 static void keep_used(Prelude *p)
 {
-    for (uint32_t done = 0; done < p->to_do.n; done++) {
-        const ItemList items = p->names.at[p->to_do.at[done]].items;
-        VEC_FOREACH (uint32_t, i, &items)
-            keep(p, *i);
+    uint32_t done = 0;
+    bool changed = true;
+    while (changed) {
+        changed = false;
+        keep_wanted(p, &done);
+        for (uint32_t i = 0; i < p->made.n; i++)
+            if (comes_along(p, &p->made.at[i])) {
+                keep_made(p, i);
+                changed = true;
+            }
     }
+}
+
+static void print_item(const Item *item, Text *out)
+{
+    if (!item->members.n) {
+        tessi_text_addf(out, "%.*s\n", (int)item->n, item->text);
+        return;
+    }
+    tessi_text_addf(out, "%.*s", (int)(item->members.at[0].text - item->text), item->text);
+    VEC_FOREACH (const Member, member, &item->members)
+        if (member->kept)
+            tessi_text_addn(out, member->text, member->n);
+    tessi_text_add(out, "\n");
 }
 
 static void print(const Prelude *p, Text *out)
@@ -64,7 +118,7 @@ static void print(const Prelude *p, Text *out)
         section = NULL;
         if (item->comment_n)
             tessi_text_addf(out, "%.*s\n", (int)item->comment_n, item->comment);
-        tessi_text_addf(out, "%.*s\n", (int)item->n, item->text);
+        print_item(item, out);
     }
 }
 
@@ -74,6 +128,7 @@ void tessi_prelude_used(const char *prelude, const char *program, Text *out)
     Prelude p = { .arena = scratch };
     tessi_prelude_split(&p, prelude);
     tessi_prelude_define(&p);
+    tessi_prelude_define_program(&p, program);
     keep_lines(&p);
     tessi_prelude_mention(&p, program, strlen(program));
     keep_used(&p);

@@ -73,22 +73,24 @@ void tessi_prelude_macros(const Prelude *p, Arena *a, const char *at, size_t n, 
     const uint32_t id = find_name(p, at, n, tessi_hash_bytes(0, at, n));
     if (!id)
         return;
-    VEC_FOREACH (uint32_t, i, &p->names.at[id - 1].items) {
-        const Item *item = &p->items.at[*i];
+    VEC_FOREACH (const Definition, by, &p->names.at[id - 1].definitions) {
+        if (by->item == NO_ITEM)
+            continue;
+        const Item *item = &p->items.at[by->item];
         if (item->kind != ITEM_DEFINE)
             continue;
         const size_t word = tessi_prelude_word(item->body);
         if (item->has_parameters)
-            VEC_PUSH(a, out, *i);
+            VEC_PUSH(a, out, by->item);
         else if (word && !item->body[word] && !(word == n && memcmp(item->body, at, n) == 0))
             tessi_prelude_macros(p, a, item->body, word, out);
     }
 }
 
-void tessi_prelude_defines(Prelude *p, const char *at, size_t n, uint32_t item)
+void tessi_prelude_defines(Prelude *p, const char *at, size_t n, Definition by)
 {
     const uint32_t name = tessi_prelude_name(p, at, n);
-    VEC_PUSH(p->arena, &p->names.at[name].items, item);
+    VEC_PUSH(p->arena, &p->names.at[name].definitions, by);
 }
 
 /* ---- Ends -------------------------------------------------------------------------------------------------------- */
@@ -105,7 +107,7 @@ static const char *line_end(const char *at)
     }
 }
 
-static const char *behind_blanks(const char *at)
+const char *tessi_prelude_behind_blanks(const char *at)
 {
     for (;;) {
         const char *behind = at;
@@ -125,7 +127,7 @@ const char *tessi_prelude_declaration_end(const Prelude *p, const char *at)
 {
     const size_t first = tessi_prelude_word(at);
     const bool is_type = first == 7 && memcmp(at, "typedef", first) == 0;
-    const char *behind_first = behind_blanks(at + first);
+    const char *behind_first = tessi_prelude_behind_blanks(at + first);
     ItemList macros = { 0 };
     if (*behind_first == '(')
         tessi_prelude_macros(p, p->arena, at, first, &macros);
@@ -191,7 +193,7 @@ static const char *plain(Arena *a, const char *at, const char *end)
     Text out;
     tessi_text_init(&out, a);
     while (at < end) {
-        const char *behind = behind_blanks(at);
+        const char *behind = tessi_prelude_behind_blanks(at);
         if (behind > at) {
             if (out.n && behind < end)
                 tessi_text_add(&out, " ");
@@ -208,6 +210,42 @@ static const char *plain(Arena *a, const char *at, const char *end)
     return tessi_text_str(&out);
 }
 
+/* Whether the text is a declaration that may go when nobody wants what it declares. */
+static bool is_member(const Prelude *p, const char *at)
+{
+    const size_t n = tessi_prelude_word(at);
+    if ((n == 7 && memcmp(at, "TESS_FN", n) == 0) || (n == 7 && memcmp(at, "typedef", n) == 0))
+        return true;
+    ItemList macros = { 0 };
+    bool all = false;
+    if (*tessi_prelude_behind_blanks(at + n) == '(')
+        tessi_prelude_macros(p, p->arena, at, n, &macros);
+    VEC_FOREACH (const uint32_t, i, &macros) {
+        all = p->items.at[*i].members.n > 0;
+        if (!all)
+            break;
+    }
+    return all;
+}
+
+/* Takes the body of a macro between the places apart where it is nothing but declarations. */
+static void find_members(Prelude *p, Item *item, const char *at, const char *end)
+{
+    while (*tessi_prelude_behind_blanks(at) && tessi_prelude_behind_blanks(at) < end) {
+        const char *begin = tessi_prelude_behind_blanks(at);
+        const char *behind = is_member(p, begin) ? tessi_prelude_declaration_end(p, begin) : NULL;
+        if (!behind || behind > end) {
+            item->members.n = 0;
+            return;
+        }
+        VEC_PUSH(p->arena, &item->members,
+                 ((Member){ .text = at,
+                            .n = (size_t)(behind - at),
+                            .body = plain(p->arena, begin, behind) }));
+        at = behind;
+    }
+}
+
 static void add_define(Splitter *s, const char *name, const char *end)
 {
     Prelude *p = s->p;
@@ -217,17 +255,20 @@ static void add_define(Splitter *s, const char *name, const char *end)
     const char *at = name + n;
     if (*at == '(') {
         item->has_parameters = true;
-        for (at = behind_blanks(at + 1); *at && *at != ')'; at = behind_blanks(at + 1)) {
+        for (at = tessi_prelude_behind_blanks(at + 1); *at && *at != ')';
+             at = tessi_prelude_behind_blanks(at + 1)) {
             const size_t length = tessi_prelude_word(at);
             VEC_PUSH(p->arena, &item->parameters, tessi_strndup(p->arena, at, length));
-            at = behind_blanks(at + length);
+            at = tessi_prelude_behind_blanks(at + length);
             if (*at == ')')
                 break;
         }
         at++;
     }
     item->body = plain(p->arena, at, end);
-    tessi_prelude_defines(p, name, n, index);
+    if (item->has_parameters)
+        find_members(p, item, at, end);
+    tessi_prelude_defines(p, name, n, (Definition){ index, NO_MADE });
 }
 
 /* Behind the #endif that ends the condition whose first line ends at `at`; whether it has an #else or #elif. */
@@ -249,7 +290,7 @@ static const char *condition_end(const char *at, bool *has_else)
 /* Whether the condition says #ifndef of a name that the next line defines, without a value. */
 static bool is_guard(const char *name, size_t n, const char *end)
 {
-    const char *next = behind_blanks(end), word[] = "#define ";
+    const char *next = tessi_prelude_behind_blanks(end), word[] = "#define ";
     return strncmp(next, word, strlen(word)) == 0 && strncmp(next + strlen(word), name, n) == 0
            && next[strlen(word) + n] == '\n';
 }
@@ -258,9 +299,8 @@ static bool is_guard(const char *name, size_t n, const char *end)
 static bool is_defined(Prelude *p, const char *name, size_t n)
 {
     const uint32_t id = tessi_prelude_name(p, name, n);
-    const ItemList items = p->names.at[id].items;
-    VEC_FOREACH (uint32_t, i, &items)
-        if (p->items.at[*i].around == NO_ITEM)
+    VEC_FOREACH (const Definition, by, &p->names.at[id].definitions)
+        if (p->items.at[by->item].around == NO_ITEM)
             return true;
     return false;
 }

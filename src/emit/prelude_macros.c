@@ -48,9 +48,9 @@ static const Piece *argument_of(const Item *macro, const Pieces *list, const cha
 }
 
 /* The body with arguments in the place of parameters, words joined at ##. */
-static void expand(const Item *macro, const Pieces *list, Text *out)
+static void expand(const Item *macro, const char *body, const Pieces *list, Text *out)
 {
-    for (const char *at = macro->body; *at;) {
+    for (const char *at = body; *at;) {
         const size_t n = tessi_prelude_word(at);
         const char *behind = tessi_prelude_skip(at);
         if (n) {
@@ -74,25 +74,34 @@ static void expand(const Item *macro, const Pieces *list, Text *out)
     tessi_text_add(out, "\n");
 }
 
-/* Behind the invocation of a macro at `at`, a word of n characters, and what all its definitions make of it; NULL where
- * it is none. */
-static const char *invocation(const Prelude *p, Arena *a, const char *at, size_t n,
-                              const char **text)
+/* An invocation of a macro: the definitions of that, its arguments, what stands behind it. */
+typedef struct Invocation {
+    ItemList macros;
+    Pieces list;
+    const char *behind;
+} Invocation;
+
+/* Whether the word of n characters at `at` begins one. */
+static bool find_invocation(const Prelude *p, Arena *a, const char *at, size_t n, Invocation *out)
 {
     const char *open = at + n + strspn(at + n, " \n");
-    ItemList macros = { 0 };
+    *out = (Invocation){ 0 };
     if (*open == '(')
-        tessi_prelude_macros(p, a, at, n, &macros);
-    if (!macros.n)
-        return NULL;
-    Pieces list = { 0 };
-    const char *behind = arguments(a, open, &list);
+        tessi_prelude_macros(p, a, at, n, &out->macros);
+    if (out->macros.n)
+        out->behind = arguments(a, open, &out->list);
+    return out->macros.n > 0;
+}
+
+/* What those of its definitions that have no members make of it. */
+static const char *expanded(const Prelude *p, Arena *a, const Invocation *x)
+{
     Text out;
     tessi_text_init(&out, a);
-    VEC_FOREACH (uint32_t, i, &macros)
-        expand(&p->items.at[*i], &list, &out);
-    *text = tessi_text_str(&out);
-    return behind;
+    VEC_FOREACH (uint32_t, i, &x->macros)
+        if (!p->items.at[*i].members.n)
+            expand(&p->items.at[*i], p->items.at[*i].body, &x->list, &out);
+    return tessi_text_str(&out);
 }
 
 /* ---- What is defined --------------------------------------------------------------------------------------------- */
@@ -104,7 +113,7 @@ static bool is_word(const char *at, size_t n, const char *word)
 
 /* A function or a table has the word before its first parenthesis, bracket or '=', a type the last word; a structure
  * also its tag. */
-static void define_one(Prelude *p, const char *at, const char *end, uint32_t item)
+static void define_one(Prelude *p, const char *at, const char *end, Definition by)
 {
     const bool is_type = is_word(at, tessi_prelude_word(at), "typedef");
     const char *last = at;
@@ -115,7 +124,7 @@ static void define_one(Prelude *p, const char *at, const char *end, uint32_t ite
         const size_t n = tessi_prelude_word(at);
         const char *behind = tessi_prelude_skip(at);
         if (tag && n)
-            tessi_prelude_defines(p, at, n, item);
+            tessi_prelude_defines(p, at, n, by);
         tag = n ? is_word(at, n, "struct") || is_word(at, n, "enum") || is_word(at, n, "union")
                 : tag && *at == ' ';
         if (n && depth == 0 && !is_word(at, n, "__attribute__")) {
@@ -129,10 +138,28 @@ static void define_one(Prelude *p, const char *at, const char *end, uint32_t ite
         at = n ? at + n : behind > at ? behind : at + 1;
     }
     if (last_n)
-        tessi_prelude_defines(p, last, last_n, item);
+        tessi_prelude_defines(p, last, last_n, by);
 }
 
-static void define_all(Prelude *p, Arena *a, const char *at, const char *end, uint32_t item)
+static void define_all(Prelude *p, Arena *a, const char *at, const char *end, Definition by);
+
+/* What an invocation defines, all of it or member by member. */
+static void define_invocation(Prelude *p, Arena *a, const Invocation *x, Definition by)
+{
+    const char *text = expanded(p, a, x);
+    define_all(p, a, text, text + strlen(text), by);
+    VEC_FOREACH (const uint32_t, i, &x->macros)
+        for (uint32_t k = 0; k < p->items.at[*i].members.n; k++) {
+            Text out;
+            tessi_text_init(&out, p->arena);
+            expand(&p->items.at[*i], p->items.at[*i].members.at[k].body, &x->list, &out);
+            text = tessi_text_str(&out);
+            VEC_PUSH(p->arena, &p->made, ((Made){ text, by.item, *i, k, by.made, false }));
+            define_all(p, a, text, text + strlen(text), (Definition){ by.item, p->made.n - 1 });
+        }
+}
+
+static void define_all(Prelude *p, Arena *a, const char *at, const char *end, Definition by)
 {
     while (at < end) {
         if (isspace((unsigned char)*at) || *at == ';') {
@@ -140,14 +167,14 @@ static void define_all(Prelude *p, Arena *a, const char *at, const char *end, ui
             continue;
         }
         const size_t n = tessi_prelude_word(at);
-        const char *text, *behind = n ? invocation(p, a, at, n, &text) : NULL;
-        if (behind) {
-            define_all(p, a, text, text + strlen(text), item);
-            at = behind;
+        Invocation x;
+        if (n && find_invocation(p, a, at, n, &x)) {
+            define_invocation(p, a, &x, by);
+            at = x.behind;
             continue;
         }
-        behind = tessi_prelude_declaration_end(p, at);
-        define_one(p, at, behind, item);
+        const char *behind = tessi_prelude_declaration_end(p, at);
+        define_one(p, at, behind, by);
         at = behind;
     }
 }
@@ -159,9 +186,34 @@ void tessi_prelude_define(Prelude *p)
         if (item->kind != ITEM_DECLARATION)
             continue;
         Arena *scratch = tessi_scratch_open(p->arena);
-        define_all(p, scratch, item->text, item->text + item->n, i);
+        define_all(p, scratch, item->text, item->text + item->n, (Definition){ i, NO_MADE });
         tessi_scratch_close(scratch);
     }
+}
+
+static bool has_members(const Prelude *p, const Invocation *x)
+{
+    VEC_FOREACH (const uint32_t, i, &x->macros)
+        if (p->items.at[*i].members.n)
+            return true;
+    return false;
+}
+
+void tessi_prelude_define_program(Prelude *p, const char *program)
+{
+    Arena *scratch = tessi_scratch_open(p->arena);
+    for (const char *at = program; *at;) {
+        const size_t n = tessi_prelude_word(at);
+        const char *behind = tessi_prelude_skip(at);
+        Invocation x;
+        if (n && find_invocation(p, scratch, at, n, &x) && has_members(p, &x)) {
+            define_invocation(p, scratch, &x, (Definition){ NO_ITEM, NO_MADE });
+            at = x.behind;
+        } else {
+            at = n ? at + n : behind > at ? behind : at + 1;
+        }
+    }
+    tessi_scratch_close(scratch);
 }
 
 /* ---- What is mentioned ------------------------------------------------------------------------------------------- */
@@ -183,13 +235,15 @@ static bool is_new(Prelude *p, const char *at, const char *end)
     return true;
 }
 
-/* What the macro at `at`, a word of n characters, makes of its arguments. */
+/* What the macro at `at`, a word of n characters, makes of its arguments; its members speak for themselves. */
 static void mention_invocation(Prelude *p, const char *at, size_t n)
 {
     Arena *scratch = tessi_scratch_open(p->arena);
-    const char *text, *behind = invocation(p, scratch, at, n, &text);
-    if (behind && is_new(p, at, behind))
+    Invocation x;
+    if (find_invocation(p, scratch, at, n, &x) && is_new(p, at, x.behind)) {
+        const char *text = expanded(p, scratch, &x);
         tessi_prelude_mention(p, text, strlen(text));
+    }
     tessi_scratch_close(scratch);
 }
 

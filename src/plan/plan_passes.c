@@ -1,4 +1,6 @@
 /* Passes: which stages of a group with tiles one nest of loops computes. */
+#include <string.h>
+
 #include "plan/plan_passes.h"
 
 void tessi_plan_insert_pass(Arena *a, PlanGroup *group, uint32_t at, StageId id)
@@ -39,6 +41,27 @@ static bool read_pixels(const PlanFacts *f, const Plan *p, StageId a, StageId b)
     return false;
 }
 
+static bool is_field(const Image *image, const char *name)
+{
+    VEC_FOREACH (const Channel, c, &image->channels)
+        if (tessi_streq(c->name, name))
+            return true;
+    return false;
+}
+
+/* Its name ends like a channel of some image of the program. Names of stages in functions look the same otherwise;
+ * on CPUs channels of a pixel become neighbours in a row where all are computed alike. */
+static bool has_field(const PlanFacts *f, StageId id)
+{
+    const char *dot = strrchr(tessi_stage(f->g, id)->name, '.');
+    bool found = false;
+    for (uint32_t i = 0; dot && i < f->g->inputs.n && !found; i++)
+        found = is_field(&f->g->inputs.at[i], dot + 1);
+    for (uint32_t i = 0; dot && i < f->g->outputs.n && !found; i++)
+        found = is_field(&f->g->outputs.at[i], dot + 1);
+    return found;
+}
+
 /* Computing them together is worth while. */
 static bool go_together(const PlanFacts *f, const Plan *p, const PlanPass *pass, StageId id,
                         int64_t most_nodes)
@@ -47,9 +70,9 @@ static bool go_together(const PlanFacts *f, const Plan *p, const PlanPass *pass,
     int64_t nodes = f->nodes[id.v];
     VEC_FOREACH (const StageId, s, &pass->stages)
         nodes += f->nodes[s->v];
-    /* on CPUs channels of a pixel become neighbours in a row where all are computed alike */
-    const bool pixel = tessi_plan_same_pixel(tessi_stage(f->g, id), tessi_stage(f->g, first))
-                       && (!p->gpu || read_pixels(f, p, id, first));
+    const bool pixel =
+        tessi_plan_same_pixel(tessi_stage(f->g, id), tessi_stage(f->g, first))
+        && (p->gpu ? read_pixels(f, p, id, first) : has_field(f, id) && has_field(f, first));
     return nodes <= most_nodes && f->has_window[id.v] == f->has_window[first.v]
            && (pixel || tessi_plan_share_reads(f, p, id, first, false));
 }

@@ -1,4 +1,5 @@
-"""--effort: how much code plans may make for what it gains. Less of it by quick, no less by best; the same pixels."""
+"""--effort: how much code plans may make for what it gains. Less of it by quick, no less by best; the same pixels. And
+what code says once: equal stages are one pass of code, channels of pixels stay together."""
 import pathlib
 import sys
 
@@ -38,7 +39,20 @@ def test_pixels(folder):
     tool.check("the pixels are the same", results[0] == results[1])
 
 
+def test_copies():
+    machine = f"--machine={tool.ROOT / 'machines' / 'generic-avx512.machine'}"
+    for name, together in ("harris", "gaussian.rows"), ("night", "b.r"):
+        code, plan, err = tool.run("explain", tool.ROOT / "examples" / f"{name}.tess", machine)
+        tool.check(f"explain {name}", code == 0, err)
+        passes = plan.count(f"with {together}\n")
+        tool.check(f"{name}: {passes} stages go with {together}", passes == (2 if name == "night" else 0))
+    code, out, err = tool.run("explain", tool.ROOT / "examples" / "harris.tess", machine, "--dump=c")
+    called = out.count("harris_gaussian_rows(")
+    tool.check("the weights of a row stand in one function", code == 0 and called >= 8, f"{called} {err}")
+
+
 test_text()
+test_copies()
 with tool.workspace() as place:
     test_pixels(pathlib.Path(place))
 tool.finish()

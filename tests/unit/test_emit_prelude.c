@@ -101,6 +101,46 @@ static void test_macros_make_names(void **state)
     assert_false(has(text, "int tess_other"));
 }
 
+/* Functions of a macro go one by one; one that some invocation needs comes with all, and what it needs with it. */
+static void test_members_of_macros_are_kept_one_by_one(void **state)
+{
+    (void)state;
+    static const char members[] = "#define TESS_FN static\n"
+                                  "#define BOTH(T, s)             \\\n"
+                                  "    TESS_FN T tess_##s(T a)     \\\n"
+                                  "    {                          \\\n"
+                                  "        return tess_of_##s(a); \\\n"
+                                  "    }                          \\\n"
+                                  "    TESS_FN T tess_no_##s(T a)  \\\n"
+                                  "    {                          \\\n"
+                                  "        return a;              \\\n"
+                                  "    }\n"
+                                  "#define MORE(T, s)             \\\n"
+                                  "    BOTH(T, s)                 \\\n"
+                                  "    TESS_FN T tess_more_##s(T a) { return a; }\n"
+                                  "TESS_FN int tess_of_i(int a) { return a; }\n"
+                                  "TESS_FN float tess_of_f(float a) { return a; }\n"
+                                  "TESS_FN float tess_of_g(float a) { return a; }\n"
+                                  "MORE(int, i)\n"
+                                  "BOTH(float, f)\n"
+                                  "BOTH(float, g)\n";
+    Text out;
+    tessi_text_init(&out, &arena);
+    tessi_prelude_used(members, "tess_i(1); tess_no_f(2);", &out);
+    const char *text = tessi_text_str(&out);
+    assert_true(has(text, "T tess_##s(T a)") && has(text, "T tess_no_##s(T a)"));
+    assert_true(has(text, "MORE(int, i)\nBOTH(float, f)\n"));
+    assert_false(has(text, "tess_more"));
+    assert_true(has(text, "int tess_of_i") && has(text, "float tess_of_f"));
+    assert_false(has(text, "float tess_of_g"));
+
+    tessi_text_init(&out, &arena);
+    tessi_prelude_used(members, "BOTH(int, h)\ntess_no_h(1);", &out);
+    text = tessi_text_str(&out);
+    assert_true(has(text, "#define BOTH(T, s)") && has(text, "\\\n    TESS_FN T tess_no_##s(T a)"));
+    assert_false(has(text, "T tess_##s(T a)"));
+}
+
 static void test_all_outcomes_of_conditions_are_kept(void **state)
 {
     (void)state;
@@ -129,6 +169,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_is_used),
         cmocka_unit_test(test_macros_make_names),
+        cmocka_unit_test(test_members_of_macros_are_kept_one_by_one),
         cmocka_unit_test(test_all_outcomes_of_conditions_are_kept),
         cmocka_unit_test(test_functions_keep_their_types),
     };

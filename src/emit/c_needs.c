@@ -1,0 +1,33 @@
+/* Which statements of a function are written at all. */
+#include "emit/c_private.h"
+
+/* The counterpart of tessi_loop_needs: what it did not mark is left out. */
+bool tessi_c_has_effect(const CWriter *w, const LStmt *s)
+{
+    switch (s->kind) {
+    case LSTMT_FOR: return tessi_c_block_has_effect(w, &s->body);
+    case LSTMT_IF:
+        return tessi_c_block_has_effect(w, &s->body) || tessi_c_block_has_effect(w, &s->orelse);
+    case LSTMT_LET: return w->needs.var[s->var.v] || (w->target->keep && s->flags & LLET_KEPT);
+    case LSTMT_VAR:
+    case LSTMT_SET: return w->needs.var[s->var.v];
+    case LSTMT_STORE:
+    case LSTMT_ADD:
+    case LSTMT_MOVE:
+    case LSTMT_SHIFT:
+    case LSTMT_SORT: return w->needs.stored[s->buffer.v];
+    case LSTMT_PREFETCH:
+    case LSTMT_LOCAL: return w->needs.buffer[s->buffer.v];
+    case LSTMT_COMMENT: return false;
+    }
+    return false;
+}
+
+bool tessi_c_block_has_effect(const CWriter *w, const LBlock *block)
+{
+    for (uint32_t i = 0; i < block->n; i++)
+        if (block->at[i]->kind != LSTMT_LOCAL && block->at[i]->kind != LSTMT_PREFETCH
+            && tessi_c_has_effect(w, block->at[i]))
+            return true;
+    return false;
+}
