@@ -43,12 +43,17 @@ static LBufferId flat_image(Rewriter *r, LBufferId id)
     return flat;
 }
 
-/* The name of a stage without that of its channel. */
+/* The name of a stage without that of its channel; `photo.r_edge` is `photo_edge`. */
 static const char *common_name(Rewriter *r, const ChannelGroup *group)
 {
     const char *name = r->p->buffers.at[group->of[0].v].name;
+    const char *other = r->p->buffers.at[group->of[1].v].name;
     const char *dot = name ? strrchr(name, '.') : NULL;
-    return dot ? tessi_sprintf(r->p->arena, "%.*s", (int)(dot - name), name) : name;
+    const char *tail = dot ? strrchr(dot, '_') : NULL,
+               *other_tail = other ? strrchr(other, '_') : NULL;
+    const bool same = tail && other_tail && strcmp(tail, other_tail) == 0;
+    return dot ? tessi_sprintf(r->p->arena, "%.*s%s", (int)(dot - name), name, same ? tail : "")
+               : name;
 }
 
 static void merge_groups(Rewriter *r)
@@ -225,14 +230,16 @@ static const ChannelLoop *loop_of(const Rewriter *r, const LStmt *s)
     return NULL;
 }
 
-/* One buffer is brought into being, with its first channel. */
-static bool declares_again(Rewriter *r, LStmt *s)
+/* One buffer is brought into being, with the channel that comes first of those in the block. */
+static bool declares_again(Rewriter *r, const LBlock *before, uint32_t n, LStmt *s)
 {
     const ChannelGroup *group = s->kind == LSTMT_LOCAL ? group_of(r, s->buffer) : NULL;
-    const bool first = group && s->buffer.v == group->of[0].v;
-    if (first)
+    for (uint32_t i = 0; group && i < n; i++)
+        if (before->at[i]->kind == LSTMT_LOCAL && before->at[i]->buffer.v == group->all.v)
+            return true;
+    if (group)
         s->buffer = group->all;
-    return group && !first;
+    return false;
 }
 
 static void rewrite_block(Rewriter *r, LBlock *block)
@@ -241,7 +248,7 @@ static void rewrite_block(Rewriter *r, LBlock *block)
     for (uint32_t i = 0; i < block->n; i++) {
         LStmt *s = block->at[i];
         const ChannelLoop *loop = r->loop ? NULL : loop_of(r, s);
-        if (declares_again(r, s))
+        if (declares_again(r, block, n, s))
             continue;
         block->at[n++] = s;
         if (loop) {

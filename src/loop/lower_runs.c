@@ -1,13 +1,15 @@
-/* Minima and maxima of windows that overlap, in the straight-line code of a thread. Windows beside each other along a
- * row or a column, one step apart, have most of their values in common:
+/* Minima, maxima and exact sums of windows that overlap, in the straight-line code of a thread. Windows beside each
+ * other along a row or a column, one step apart, have most of their values in common:
  *
  *   values      a b c d e f g h
  *   windows    [a b c d e]          all of them have the values of the middle, c d e (of three windows of five);
  *                [b c d e f]        what stands before it is taken from the middle backwards, what stands after it
  *                  [c d e f g]      forwards, and a window is one of these with one of those
  *
- * which are n + 2 r operations for r windows of n values, and not n r (van Herk, Gil and Werman). Integers alone: the
- * order makes no difference to them, whereas reals have NaNs and two zeros. */
+ * which are n + 2 r operations for r windows of n values, and not n r (van Herk, Gil and Werman). Of minima and maxima
+ * integers alone: the order makes no difference to them, whereas reals have NaNs and two zeros. Of sums those that are
+ * exact in any order: integers as wide as a register, and reals that are narrow integers and add up to no more than
+ * their digits hold. */
 #include "loop/loop_private.h"
 #include "loop/lower_vectors.h"
 
@@ -17,6 +19,8 @@ typedef struct Chain {
     Op op;
     VEC(LExprId) value;
     struct Chain *before, *after; /* the same one step further */
+    struct Chain *other_end;      /* of the first of a run the last, of the last the first */
+    struct Chain *beside;         /* the next that begins with the same value */
     bool written;
     LExprId root;
 } Chain;
@@ -28,6 +32,8 @@ typedef struct Runs {
     bool *seen;
     Chain **chain; /* by LExprId; NULL: none begins there */
     LExprId *now;  /* by LExprId: what it is written as */
+    /* by LExprId: chains that begin with the value, the first and the last of them */
+    Chain **first, **last;
     VEC(Chain *) all;
 } Runs;
 
@@ -37,17 +43,61 @@ static bool is_choice(const LExpr *e)
            && e->type != TYPE_INDEX && tessi_is_integer(e->type);
 }
 
+static bool is_sum(const LExpr *e)
+{
+    enum { REGISTER_BYTES = 4 };
+    return e->kind == LEXPR_OP && e->op == OP_ADD && !e->lanes && e->type != TYPE_INDEX
+           && (tessi_is_real(e->type) || tessi_type_info(e->type)->bytes >= REGISTER_BYTES);
+}
+
 /* ---- Finding ----------------------------------------------------------------------------------------------------- */
 
 static void add_values(const Runs *r, Chain *chain, LExprId id)
 {
     const LExpr e = *tessi_lexpr(r->l->p, id);
-    if (!is_choice(&e) || e.op != chain->op) {
+    if ((!is_choice(&e) && !is_sum(&e)) || e.op != chain->op) {
         VEC_PUSH(r->scratch, &chain->value, id);
         return;
     }
     add_values(r, chain, e.arg[0]);
     add_values(r, chain, e.arg[1]);
+}
+
+/* The sum is the same in any order: of reals, if all are integers of 8 or 16 bits and no sum of them is rounded. */
+static bool is_exact(const Runs *r, const Chain *chain, ScalarType type)
+{
+    const uint32_t bytes = tessi_type_info(type)->bytes, digits = bytes == 8   ? 53
+                                                                  : bytes == 4 ? 24
+                                                                               : 11;
+    const uint64_t most = (uint64_t)1 << digits;
+    uint64_t sum = 0;
+    VEC_FOREACH (const LExprId, id, &chain->value) {
+        const LExpr *e = tessi_lexpr(r->l->p, *id);
+        const ScalarType from = e->kind == LEXPR_CAST && !e->lanes && !e->ref
+                                    ? tessi_lexpr(r->l->p, e->arg[0])->type
+                                    : type;
+        if (!tessi_is_integer(from) || from == TYPE_INDEX || tessi_type_info(from)->bytes > 2)
+            return false;
+        sum += (uint64_t)1 << 8 * tessi_type_info(from)->bytes;
+    }
+    return sum <= most;
+}
+
+static void find(Runs *r, LExprId id);
+
+/* In what a sum adds up that is no window; its parts are none either. */
+static void find_in_sum(Runs *r, LExprId id)
+{
+    const LExpr e = *tessi_lexpr(r->l->p, id);
+    if (!is_sum(&e)) {
+        find(r, id);
+        return;
+    }
+    if (r->seen[id.v])
+        return;
+    r->seen[id.v] = true;
+    find_in_sum(r, e.arg[0]);
+    find_in_sum(r, e.arg[1]);
 }
 
 static void find(Runs *r, LExprId id)
@@ -56,12 +106,14 @@ static void find(Runs *r, LExprId id)
     if (!id.v || r->seen[id.v] || e.kind == LEXPR_LOAD)
         return;
     r->seen[id.v] = true;
-    if (is_choice(&e)) {
+    if (is_choice(&e) || is_sum(&e)) {
         Chain *chain = ARENA_NEW(r->scratch, Chain);
         chain->op = e.op;
         chain->root = id;
+        chain->other_end = chain;
         add_values(r, chain, id);
-        if (chain->value.n >= LEAST_VALUES) {
+        if (chain->value.n >= LEAST_VALUES
+            && (tessi_is_integer(e.type) || is_exact(r, chain, e.type))) {
             r->chain[id.v] = chain;
             VEC_PUSH(r->scratch, &r->all, chain);
             VEC_FOREACH (const LExprId, value, &chain->value)
@@ -70,28 +122,46 @@ static void find(Runs *r, LExprId id)
         }
     }
     for (int i = 0; i < e.n_args; i++)
-        find(r, e.arg[i]);
+        if (is_sum(&e))
+            find_in_sum(r, e.arg[i]);
+        else
+            find(r, e.arg[i]);
 }
 
 static bool is_next(const Chain *a, const Chain *b)
 {
-    bool next = a->op == b->op && a->value.n == b->value.n && !b->before;
-    for (const Chain *c = b; c && next; c = c->after)
-        next = c != a; /* small images turned over and over go round in a circle */
+    /* small images turned over and over go round in a circle */
+    bool next = a->op == b->op && a->value.n == b->value.n && !b->before && a->other_end != b;
     for (uint32_t i = 0; next && i + 1 < a->value.n; i++)
         next = a->value.at[i + 1].v == b->value.at[i].v;
     return next;
 }
 
+/* What follows a window begins with its second value. */
 static void find_next(Runs *r)
 {
-    VEC_FOREACH (Chain *, a, &r->all)
-        VEC_FOREACH (Chain *, b, &r->all) {
-            if ((*a)->after || !is_next(*a, *b))
-                continue;
-            (*a)->after = *b;
-            (*b)->before = *a;
-        }
+    r->first = ARENA_NEW_ARRAY(r->scratch, Chain *, r->n);
+    r->last = ARENA_NEW_ARRAY(r->scratch, Chain *, r->n);
+    VEC_FOREACH (Chain *, b, &r->all) {
+        const uint32_t key = (*b)->value.at[0].v;
+        if (r->last[key])
+            r->last[key]->beside = *b;
+        else
+            r->first[key] = *b;
+        r->last[key] = *b;
+    }
+    VEC_FOREACH (Chain *, each, &r->all) {
+        Chain *a = *each, *b = r->first[a->value.at[1].v];
+        while (b && !is_next(a, b))
+            b = b->beside;
+        if (!b)
+            continue;
+        Chain *head = a->other_end, *tail = b->other_end;
+        a->after = b;
+        b->before = a;
+        head->other_end = tail;
+        tail->other_end = head;
+    }
 }
 
 /* ---- Writing ----------------------------------------------------------------------------------------------------- */

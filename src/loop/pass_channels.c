@@ -127,12 +127,19 @@ static bool uses_dropped(Channels *c, const LBlock *block)
     return false;
 }
 
+/* A loop that copies one channel, as what is computed at edges does: it may go from pixel to pixel. */
+static bool copies_channel(const LoopProgram *p, const LStmt *loop)
+{
+    const LStmt *s = loop->body.n == 1 ? loop->body.at[0] : NULL;
+    return s && s->kind == LSTMT_STORE && tessi_lexpr(p, s->a)->kind == LEXPR_LOAD;
+}
+
 /* Looks at all vector loops, and at statements for which images in between cannot change. */
 static void find_loops(Channels *c, const LBlock *block)
 {
     for (uint32_t i = 0; i < block->n; i++) {
         LStmt *s = block->at[i];
-        if (s->kind == LSTMT_FOR && s->flags & LFOR_SIMD && !s->lanes) {
+        if (s->kind == LSTMT_FOR && s->flags & LFOR_SIMD && !s->lanes && !copies_channel(c->p, s)) {
             ChannelLoop loop = { .stmt = s };
             loop.n = tessi_channels_match(c, s, &loop.twins);
             VEC_PUSH(c->scratch, &c->loops, loop);
@@ -145,6 +152,36 @@ static void find_loops(Channels *c, const LBlock *block)
         }
         find_loops(c, &s->body);
         find_loops(c, &s->orelse);
+    }
+}
+
+/* Loops that only touch images in between tell how many channels these have once others have said it. */
+static void match_again(Channels *c)
+{
+    for (bool found = true; found;) {
+        found = false;
+        VEC_FOREACH (ChannelLoop, loop, &c->loops) {
+            if (loop->n)
+                continue;
+            loop->n = tessi_channels_match(c, loop->stmt, &loop->twins);
+            found = found || loop->n;
+        }
+    }
+}
+
+/* The channels of an image in between come into being together: one declaration of each in a block, or of none. */
+static void check_locals(Channels *c, const LBlock *block)
+{
+    for (uint32_t i = 0; i < block->n; i++) {
+        const LStmt *s = block->at[i];
+        check_locals(c, &s->body);
+        check_locals(c, &s->orelse);
+        const uint32_t number = s->kind == LSTMT_LOCAL ? c->group[s->buffer.v] : 0;
+        uint32_t n = 0;
+        for (uint32_t k = 0; number && k < block->n; k++)
+            n += block->at[k]->kind == LSTMT_LOCAL && c->group[block->at[k]->buffer.v] == number;
+        if (number && n != c->groups.at[number - 1].n)
+            drop(c, s->buffer);
     }
 }
 
@@ -192,6 +229,9 @@ void tessi_loop_channels_side_by_side(LoopProgram *p)
     VEC_FOREACH (LFunction, f, &p->functions)
         if (!f->is_kernel)
             find_loops(&c, &f->body);
+    match_again(&c);
+    VEC_FOREACH (LFunction, f, &p->functions)
+        check_locals(&c, &f->body);
     settle(&c);
     tessi_channels_rewrite(&c);
     tessi_scratch_close(a);

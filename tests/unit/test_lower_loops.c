@@ -424,6 +424,34 @@ static void large_windows_keep_their_sums_in_variables(void **state)
     run_all(*state, g, 3);
 }
 
+/* Eight windows of 24 values beside each other: what all have is added up once where no order rounds, as of bytes; and
+ * window by window where one may, as of integers of 32 bits. */
+static void exact_sums_of_windows_are_shared(void **state)
+{
+    static const char *const types[] = { "uint8", "uint32" };
+    Arena *a = *state;
+    uint32_t sums[2];
+    for (int k = 0; k < 2; k++) {
+        Text t;
+        tessi_text_init(&t, a);
+        tessi_text_addf(&t,
+                        "graph t param M, N scalar k float image X[M, N] %s stage X[M, N] %s = "
+                        "image X stage s[M, N] float = 0.1f * (cast<float>(X@[0,-12]:clamp)",
+                        types[k], types[k]);
+        for (int i = -11; i < 12; i++)
+            tessi_text_addf(&t, " + cast<float>(X@[0,%d]:clamp)", i);
+        tessi_text_add(&t, ") output r[M, N] float = s");
+        Graph *g = testing_read(a, tessi_text_str(&t), NULL);
+        const LoopProgram *loops = run_plan(
+            a, g,
+            "target gpu\ngroup s\ny grid\nx grid\nx 32 thread\nx 8 unroll\nstage s in memory\n"
+            "split none\n",
+            types[k]);
+        sums[k] = count(loops_text(a, loops), " + ");
+    }
+    assert_true(sums[0] + 120 < sums[1]);
+}
+
 static void histograms_count_in_parts(void **state)
 {
     Graph *g = testing_read(*state,
@@ -469,6 +497,7 @@ int main(void)
                                         GRAPH_TEST(shared_values_are_computed_once),
                                         GRAPH_TEST(windows_over_one_range_share_a_loop),
                                         GRAPH_TEST(large_windows_keep_their_sums_in_variables),
+                                        GRAPH_TEST(exact_sums_of_windows_are_shared),
                                         GRAPH_TEST(histograms_count_in_parts),
                                         GRAPH_TEST(functions_name_their_stages) };
     return cmocka_run_group_tests(tests, NULL, NULL);
