@@ -125,6 +125,18 @@ template <typename T> TESS_FN void tess_keep(T x)
 #endif
 }
 
+/* The same of a coordinate, which is never so small: instructions that stand before are not moved behind. Loads that
+ * are sunk to where they are used are waited for one by one. */
+TESS_FN void tess_keep(tess_idx x)
+{
+#ifdef __CUDACC__
+    if (x < -0x40000000)
+        asm volatile("trap;");
+#else
+    (void)x;
+#endif
+}
+
 /* x of the thread `by` farther on in the warp; that of this thread where there is none. */
 template <typename T> TESS_FN T tess_shift(T x, int by)
 {

@@ -81,6 +81,14 @@ bool tessi_access_moves_by_point_only(const Access *a)
     return tessi_access_moves(a);
 }
 
+bool tessi_access_moves_by_window(const Access *a)
+{
+    for (int d = 0; d < a->n_dims; d++)
+        if (!a->dim[d].absolute && a->dim[d].src >= 0 && a->dim[d].n_terms)
+            return true;
+    return false;
+}
+
 /* ---- Ranges ---------------------------------------------------------------------------------- */
 
 AccessRange tessi_access_range(const Graph *g, const AccessDim *dim)

@@ -39,6 +39,10 @@ bool tessi_access_is_fixed(const Access *a);
 /* It moves, no index is computed, and no window moves it. */
 bool tessi_access_moves_by_point_only(const Access *a);
 
+/* The point and the variables of some window move it along some dimension, whose index is not computed; so not the
+ * weights of a window. */
+bool tessi_access_moves_by_window(const Access *a);
+
 /* ---- Ranges ---------------------------------------------------------------------------------- */
 /* Where something is read along one of its dimensions, seen from a point x: scale * x[src] + base + [lo, hi]. */
 typedef struct AccessRange {

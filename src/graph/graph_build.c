@@ -329,6 +329,8 @@ AccessId tessi_graph_access(Graph *g, const Access *a)
     }
     if (!may_be_outside)
         access.outside = (ExprId){ 0 };
+    else if (tessi_stage(g, a->producer)->type == TYPE_F16) /* as if it stood in the image */
+        access.outside = tessi_expr_cast(g, TYPE_F16, access.outside);
     h = tessi_hash_u64(h, access.outside.v);
     AccessKey key = { g, &access };
     uint32_t id = tessi_idmap_find(&g->access_map, h, same_access, &key);

@@ -168,6 +168,9 @@ static bool holds_exactly(ScalarType to, ScalarType from)
 /* float16 is a storage type: values of it are float values that ROUND16 leaves alone. */
 static ExprId to_half(Graph *g, ExprId a)
 {
+    const Expr *e = tessi_expr(g, a);
+    if (e->kind == EXPR_OP && e->op == OP_ROUND16)
+        return a;
     ExprId single = tessi_expr_cast(g, TYPE_F32, a);
     return tessi_expr_op(g, OP_ROUND16, single, (ExprId){ 0 }, (ExprId){ 0 });
 }

@@ -167,7 +167,7 @@ void tessi_copies_find(Lower *l, const CopyReaders *readers, CopyList *list)
         NEED_FOREACH (read, &f.needs, need) {
             const Access *a = read->read->access.v ? tessi_access(l->g, read->read->access) : NULL;
             if (!from->reached || !a || !tessi_access_moves(a)
-                || (readers->windows && tessi_access_moves_by_point_only(a)))
+                || (readers->windows && !tessi_access_moves_by_window(a)))
                 continue;
             list->reads += from->times;
             list->reads = list->reads < MOST_READS ? list->reads : MOST_READS;

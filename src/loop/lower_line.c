@@ -5,14 +5,15 @@
 
 enum { VECTOR_BYTES = 16 };
 
-/* How far apart the rows of pixels of a window are: as the plan has made sure, of all that are read as far. */
+/* How far apart the rows of pixels of a window are: as the plan has made sure, of all that are read as far. Reads at
+ * the point itself are not of them. */
 static int64_t step_of(Lower *l, const ExprId *roots, uint32_t n)
 {
     ExprList reads = tessi_reach(l, roots, n);
     for (uint32_t i = 0; i < reads.n; i++) {
         const Expr *e = tessi_expr(l->g, reads.at[i]);
         const Access *a = e->kind == EXPR_LOAD ? tessi_access(l->g, e->access) : NULL;
-        if (a && tessi_access_moves(a))
+        if (a && a->dim[0].n_terms && tessi_access_moves_by_window(a))
             return a->dim[0].term[0].coef;
     }
     return 1;

@@ -302,7 +302,7 @@ void tessi_read(Lower *l, const Eval *ev, const Access *access, Read *out)
         } else {
             c = affine_coord(l, ev, ev->coord, dim);
             c.e = tessi_read_affine(l, ev, dim);
-            if (tessi_place_answers(place, d)) {
+            if (tessi_place_answers(place, d) || place->passes[d]) {
                 c.beyond = place->wraps[d];
                 out->at[d] = c;
                 continue;

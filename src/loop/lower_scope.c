@@ -102,11 +102,27 @@ LVarId tessi_scope_grid(Lower *l, const char *name, uint8_t axis, LExprId blocks
     return s->var;
 }
 
+/* The depth of the innermost scope whose variables a placed expression reads. */
+static uint32_t decided_at(const Lower *l, LExprId id)
+{
+    const LExpr *e = tessi_lexpr(l->p, id);
+    uint32_t level = e->kind != LEXPR_VAR                 ? 0
+                     : l->p->vars.at[e->var.v].is_mutable ? tessi_scope_depth(l)
+                                                          : l->var_level[e->var.v];
+    for (int i = 0; i < e->n_args; i++) {
+        const uint32_t arg = decided_at(l, e->arg[i]);
+        level = arg > level ? arg : level;
+    }
+    return level;
+}
+
 void tessi_scope_if(Lower *l, LExprId condition)
 {
     LStmt *s = new_stmt(l, LSTMT_IF);
     s->a = tessi_scope_place1(l, condition);
+    const uint32_t decided = decided_at(l, s->a);
     open_scope(l, s, &s->body);
+    l->scopes.at[l->scopes.n - 1].decided = decided;
 }
 
 void tessi_scope_names(Lower *l)
@@ -274,6 +290,17 @@ static uint32_t home(const Lower *l, uint32_t level)
     return level;
 }
 
+/* Where a load of this level can stand: an IF that is decided there already may say whether there is the element. */
+static uint32_t home_of_load(const Lower *l, uint32_t level)
+{
+    for (uint32_t d = tessi_scope_depth(l); d > level; d--) {
+        const Scope *s = &l->scopes.at[d];
+        if (s->stmt && s->stmt->kind == LSTMT_IF && s->decided <= level)
+            return d;
+    }
+    return level;
+}
+
 static bool is_leaf(const LExpr *e)
 {
     return e->kind == LEXPR_CONST || e->kind == LEXPR_VAR || e->kind == LEXPR_PARAM
@@ -319,6 +346,8 @@ static uint32_t level_of(const Lower *l, LExprId id)
     for (int i = 0; i < e->n_args; i++)
         if (l->known.at[e->arg[i].v].level > level)
             level = l->known.at[e->arg[i].v].level;
+    if (e->kind == LEXPR_LOAD && e->n_args)
+        level = home_of_load(l, level);
     const uint32_t pin = l->known.at[id.v].pin, depth = tessi_scope_depth(l);
     if (pin <= level)
         return level;

@@ -34,8 +34,9 @@ typedef struct Undo {
     uint32_t expr;
 } Undo;
 typedef struct Scope {
-    LStmt *stmt;   /* the FOR or IF; NULL for the function */
-    LBlock *block; /* where its statements go */
+    LStmt *stmt;      /* the FOR or IF; NULL for the function */
+    LBlock *block;    /* where its statements go */
+    uint32_t decided; /* of an IF: the depth of the innermost scope that its condition depends on */
     VEC(Undo) undo;
 } Scope;
 
@@ -111,10 +112,11 @@ typedef struct Place {
     /* elements along a dimension, which are used again in turn; 0: as many as there are */
     int64_t ring;
     uint8_t ring_dim;
-    bool
-        ruled; /* reads along the ring are answered by their rules: it holds nothing beyond the edges */
     int64_t columns;      /* of a row that hold values; kernels only */
     bool wraps[MAX_DIMS]; /* may be evaluated beyond its edges, where all wraps around */
+    /* reads along the ring are answered by their rules: it holds nothing beyond the edges */
+    bool ruled;
+    bool passes[MAX_DIMS]; /* the same, where what it reads answers the rules of its readers */
 } Place;
 
 typedef struct CopyList CopyList; /* lower_copy.h */

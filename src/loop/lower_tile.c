@@ -14,7 +14,7 @@ typedef struct Tiles {
     const PlanGroup *group;
     PlanRegions regions;
     LExprId from[MAX_DIMS], to[MAX_DIMS]; /* the members of the tile in hand, or of the step */
-    LExprId first;                        /* row of the tile, with rings */
+    LExprId first, end;                   /* rows of the tile, with rings */
 } Tiles;
 
 static bool rolls(const Tiles *t, uint8_t d)
@@ -142,6 +142,18 @@ static LExprId answered_from(const Tiles *t, StageId id, uint8_t d)
     return tessi_l_op(l, OP_MAX, from, tessi_l_op(l, OP_SUB, tessi_l_int(l, 1), to));
 }
 
+/* Where answers end: steps may compute farther ahead than the tile reads, and of what lies there no answer need be. */
+static LExprId answered_to(const Tiles *t, StageId id, uint8_t d)
+{
+    Lower *l = t->l;
+    const PlanRegion *region = &t->regions.at[id.v];
+    const LExprId to = region_to(t, id, d);
+    if (!rolls(t, d) || region->ahead[d] <= region->hi[d])
+        return to;
+    const LExprId last = tessi_l_op(l, OP_ADD, t->end, tessi_l_int(l, region->hi[d]));
+    return tessi_l_op(l, OP_MIN, to, last);
+}
+
 /* Fills what lies outside stages that are filled alike, on one side of dimension `d`: dimensions before `d` over the
  * points computed, those after it with what has been filled in. */
 static void fill_side(const Tiles *t, const StageList *stages, const Nest *computed, uint8_t d,
@@ -154,7 +166,7 @@ static void fill_side(const Tiles *t, const StageList *stages, const Nest *compu
     for (uint8_t e = 0; e < s->n_dims; e++) {
         bool filled = e > d && has_borders(t, id, e);
         LExprId begin = e == d ? from : filled ? answered_from(t, id, e) : computed->from[e];
-        LExprId end = e == d ? to : filled ? region_to(t, id, e) : computed->to[e];
+        LExprId end = e == d ? to : filled ? answered_to(t, id, e) : computed->to[e];
         bool vector = e == s->n_dims - 1 && e != d && tessi_level_vector(&t->group->levels);
         LVarId v =
             tessi_scope_for(l, tessi_dim_name(s->n_dims, e), begin, end, 1, vector ? LFOR_SIMD : 0);
@@ -202,7 +214,7 @@ static void fill_borders(const Tiles *t, const StageList *stages, const Nest *co
             tessi_scope_close(l);
         }
         if (region->hi[d] > 0) {
-            LExprId to = region_to(t, id, d);
+            const LExprId to = answered_to(t, id, d);
             tessi_scope_if(l, tessi_l_op(l, OP_LT, n, to));
             fill_side(t, stages, computed, d, n, to);
             tessi_scope_close(l);
@@ -353,6 +365,7 @@ static void open_steps(Tiles *t, const Stage *s)
         VEC_FOREACH (const StageId, id, &pass->stages)
             bring_into_being(t, *id);
     t->first = from;
+    t->end = to;
     const LExprId above = tessi_l_op(l, OP_SUB, from, tessi_l_int(l, rows_above(t, d)));
     LVarId step = tessi_scope_for(l, tessi_sprintf(l->arena, "%s_step", dim), above, to,
                                   tessi_level_roll(&t->group->levels), 0);

@@ -55,8 +55,12 @@ static Warps new_warps(Lower *l, const PlanGroup *group)
     tessi_plan_warp(tessi_lower_facts(l), l->plan, group, &t.warp);
     t.lines = t.warp.lines;
     t.edges = tessi_plan_warp_has_edges(group);
-    if (t.edges)
+    if (t.edges) {
         tessi_plan_warp_rules(tessi_lower_facts(l), l->plan, group, &t.warp);
+        GRAPH_FOREACH_STAGE (l->g, id)
+            for (int d = 0; d < MAX_DIMS; d++)
+                l->place[id.v].passes[d] = t.warp.passes[id.v][d];
+    }
     t.part = ARENA_NEW_ARRAY(l->arena, Part, t.n_parts);
     l->n_loop_dims = t.n_dims;
     l->inside_last = l->inside_rows = false;
@@ -65,11 +69,12 @@ static Warps new_warps(Lower *l, const PlanGroup *group)
 
 /* ---- What is held ---------------------------------------------------------------------------- */
 
-static LBufferId new_held(const Warps *t, StageId id, int64_t rows, int64_t lines, int64_t columns)
+static LBufferId new_held(const Warps *t, StageId id, ScalarType type, int64_t rows, int64_t lines,
+                          int64_t columns)
 {
     Lower *l = t->l;
     const Stage *s = tessi_stage(l->g, id);
-    LBuffer b = { .name = s->name, .kind = LBUF_LOCAL, .held = true, .type = s->type };
+    LBuffer b = { .name = s->name, .kind = LBUF_LOCAL, .held = true, .type = type };
     b.n_dims = s->n_dims;
     for (uint8_t d = 0; d < t->y; d++)
         b.size[d] = tessi_l_int(l, 1);
@@ -93,22 +98,24 @@ static void find_places(Warps *t)
     t->result = ARENA_NEW_ARRAY(l->arena, LBufferId, t->group->members.n);
     for (uint32_t i = 0; i < t->warp.held.n; i++) {
         const PlanHeld *h = &t->warp.held.at[i];
-        t->held[i] = new_held(t, h->stage, h->row + t->rows, tessi_warp_lines(t, h),
-                              h->column + t->columns + h->right);
+        t->held[i] = new_held(t, h->stage, tessi_warp_type(t, h), h->row + t->rows,
+                              tessi_warp_lines(t, h), h->column + t->columns + h->right);
         l->place[h->stage.v].scratch = t->held[i];
         t->n_images += h->is_image;
     }
     if (tessi_level_march(&t->group->levels).ahead && !t->warp.planes)
         t->ahead = ARENA_NEW_ARRAY(l->arena, LBufferId, t->n_images + 1);
     for (uint32_t i = 0; i < t->n_images && t->ahead; i++)
-        t->ahead[i] = new_held(t, t->warp.held.at[i].stage, t->rows,
-                               tessi_warp_lines(t, &t->warp.held.at[i]), t->columns);
+        t->ahead[i] =
+            new_held(t, t->warp.held.at[i].stage, tessi_stage(l->g, t->warp.held.at[i].stage)->type,
+                     t->rows, tessi_warp_lines(t, &t->warp.held.at[i]), t->columns);
     for (uint32_t i = 0; i < t->group->members.n; i++) {
         Place *place = &l->place[t->group->members.at[i].v];
         t->result[i] = place->scratch;
         if (place->scratch.v) /* of a pass */
             continue;
-        t->result[i] = new_held(t, t->group->members.at[i], t->rows, t->lines, t->columns);
+        const StageId id = t->group->members.at[i];
+        t->result[i] = new_held(t, id, tessi_stage(l->g, id)->type, t->rows, t->lines, t->columns);
         place->scratch = t->result[i];
     }
 }
@@ -125,7 +132,8 @@ void tessi_warp_element(const Warps *t, const PlanHeld *h, Cell at, LExprId *ind
 
 LStmt *tessi_warp_put(const Warps *t, LStmtKind kind, LBufferId to, const LExprId *index, LExprId a)
 {
-    LStmt *s = tessi_scope_store(t->l, to, index, t->n_dims, a);
+    const ScalarType type = tessi_value_type(t->l->p->buffers.at[to.v].type);
+    LStmt *s = tessi_scope_store(t->l, to, index, t->n_dims, tessi_lexpr_cast(t->l->p, type, a));
     s->kind = kind;
     return s;
 }
@@ -313,7 +321,7 @@ static void clear_rows(const Warps *t)
     tessi_kernel_threads(l, 0, "thread", tessi_level_threads(&t->group->levels, 0));
     for (uint32_t i = 0; i < t->warp.held.n; i++) {
         const PlanHeld *h = &t->warp.held.at[i];
-        const ScalarType s = tessi_stage(l->g, h->stage)->type, value = tessi_value_type(s);
+        const ScalarType value = tessi_value_type(l->p->buffers.at[t->held[i].v].type);
         Cell *cell;
         const uint32_t n = kept_of(t, h, &cell);
         for (uint32_t k = 0; k < n; k++) {
@@ -332,8 +340,7 @@ static void take_images(Warps *t, LExprId row)
     const LExprId before = t->row;
     t->row = row;
     open_threads(t);
-    for (uint32_t i = 0; i < t->n_images; i++)
-        tessi_warp_take(t, i);
+    tessi_warp_take(t);
     tessi_scope_close(t->l);
     t->row = before;
 }
@@ -368,6 +375,13 @@ static void images_of_step(Warps *t, LExprId number)
     tessi_scope_close(l);
 }
 
+/* Images are read by their rules, but for planes of which threads took all of their columns; those may be exchanged in
+ * steps that answer all rules. */
+static bool answers_held(const Warps *t, const PlanHeld *h)
+{
+    return t->answers && (!h->is_image || t->in_planes || (h->late && tessi_warp_has_whole(t)));
+}
+
 /* What a part reads that no part before it has: columns of neighbours, and what stands outside. What is outside
  * changes what other threads have taken, so it is answered when all of them have. */
 static void exchange_for(Warps *t, uint32_t part, uint32_t *exchanged)
@@ -379,15 +393,28 @@ static void exchange_for(Warps *t, uint32_t part, uint32_t *exchanged)
         if (!h->is_image && h->part >= part)
             break;
         exchange(t, *exchanged);
-        answers = answers || (t->answers && !h->is_image);
+        answers = answers || answers_held(t, h);
     }
     if (!answers)
         return;
     tessi_scope_close(t->l);
     open_threads(t);
     for (uint32_t i = first; i < *exchanged; i++)
-        if (!t->warp.held.at[i].is_image)
+        if (answers_held(t, &t->warp.held.at[i]))
             tessi_warp_answer(t, i);
+}
+
+/* Steps that stand one behind the other: as many as after which each plane that is held is in the registers again that
+ * it was in, so that none are copied. Rows are copied: the loop of a Gaussian of RGB bytes written out seven times, 30
+ * KB of code, took no less time for a fifth fewer instructions. */
+static uint8_t steps_at_once(const Warps *t)
+{
+    enum { MOST = 7 };
+    int64_t n = 1;
+    VEC_FOREACH (const PlanHeld, h, &t->warp.held)
+        n = h->keep + 1 > n ? h->keep + 1 : n;
+    const bool inside = !t->answers || t->in_planes;
+    return t->warp.planes && inside && n <= MOST ? (uint8_t)n : 1;
 }
 
 static void step(Warps *t, LExprId number)
@@ -395,6 +422,9 @@ static void step(Warps *t, LExprId number)
     Lower *l = t->l;
     uint32_t exchanged = 0;
     images_of_step(t, number);
+    if (steps_at_once(t)
+        > 1) /* compilers sink loads in long lines of code, and each is waited for alone */
+        tessi_scope_keep(l, "taken", tessi_l_op(l, OP_ADD, t->row, tessi_l_int(l, 1)));
     for (uint32_t i = 0; i < t->n_parts; i++) {
         open_threads(t);
         exchange_for(t, i, &exchanged);
@@ -417,18 +447,6 @@ static LExprId row_of(const Warps *t, LExprId number)
     return tessi_l_op(l, OP_ADD, t->first[0], row);
 }
 
-/* Steps that stand one behind the other: as many as after which each plane that is held is in the registers again that
- * it was in, so that none are copied. */
-static uint8_t steps_at_once(const Warps *t)
-{
-    enum { MOST = 3 };
-    int64_t n = 1;
-    VEC_FOREACH (const PlanHeld, h, &t->warp.held)
-        n = h->keep + 1 > n ? h->keep + 1 : n;
-    const bool inside = !t->answers || t->columns_alone;
-    return t->warp.planes && inside && n <= MOST ? (uint8_t)n : 1;
-}
-
 /* Steps from one on, before another. */
 static void run_steps(Warps *t, LExprId from, LExprId to)
 {
@@ -441,7 +459,7 @@ static void run_steps(Warps *t, LExprId from, LExprId to)
     tessi_scope_close(l);
 }
 
-/* Steps inside. A stack is few blocks wide: those at its first and last columns answer for columns alone. */
+/* Steps inside. A stack is few blocks wide and high: those at the edges of its planes answer for lines and columns. */
 static void run_inside(Warps *t, const LExprId *inside)
 {
     Lower *l = t->l;
@@ -450,12 +468,16 @@ static void run_inside(Warps *t, const LExprId *inside)
         run_steps(t, inside[0], inside[1]);
         return;
     }
-    tessi_scope_if(l, tessi_warp_columns_inside(t));
+    if (!tessi_warp_has_whole(t)) {
+        run_steps(t, inside[0], inside[1]);
+        return;
+    }
+    tessi_scope_if(l, tessi_warp_plane_inside(t));
     run_steps(t, inside[0], inside[1]);
     tessi_scope_else(l);
-    t->answers = t->columns_alone = true;
+    t->answers = t->in_planes = true;
     run_steps(t, inside[0], inside[1]);
-    t->columns_alone = false;
+    t->in_planes = false;
     tessi_scope_close(l);
 }
 

@@ -44,7 +44,8 @@ typedef struct Warps {
     LExprId lane, column; /* of the thread in hand; the first column that it computes */
     bool edges;           /* the blocks are the whole image, */
     bool answers;         /* and what is lowered answers rules, */
-    bool columns_alone;   /* of columns: all rows, or planes and their lines, are there */
+    /* of lines and columns: planes are there, and a thread has all of its columns in the image or none */
+    bool in_planes;
     Coord outer[MAX_DIMS];
 } Warps;
 
@@ -70,8 +71,11 @@ void tessi_warp_store(const Warps *t, uint32_t number, Cell at, LExprId value);
 LExprId tessi_warp_size(const Warps *t, int k);
 
 /* ---- lower_warp_images.c ---- */
-/* Takes the rows of an image that the step adds, or the next one. */
-void tessi_warp_take(Warps *t, uint32_t number);
+/* The type of what is held of it: an image of small integers that is read as reals alone is converted when it arrives,
+ * and not by each reader, here and in other threads. */
+ScalarType tessi_warp_type(const Warps *t, const PlanHeld *h);
+/* Takes the rows of images that the step adds, or the next one. */
+void tessi_warp_take(Warps *t);
 /* Takes what was read ahead. */
 void tessi_warp_take_from_ahead(const Warps *t, uint32_t number);
 /* Asks the second cache for a plane of an image that a later step reads. */
@@ -96,8 +100,13 @@ void tessi_warp_answer(const Warps *t, uint32_t number);
 void tessi_warp_open_strips(Warps *t);
 /* The columns of the block, and those beside them that its warps hold, are columns of the image. */
 LExprId tessi_warp_columns_inside(const Warps *t);
-/* Steps from the first of these on, before the second, read and hold nothing outside the image; of planes nothing but
- * columns. */
+/* The same, and its lines. */
+LExprId tessi_warp_plane_inside(const Warps *t);
+/* Threads of a stack may have all of their columns in the image or none (where its size says so): what is outside is
+ * then found in the thread at the edge. */
+bool tessi_warp_has_whole(const Warps *t);
+/* Steps from the first of these on, before the second, read and hold nothing outside the image; of planes lines and
+ * columns may be. */
 void tessi_warp_steps_inside(const Warps *t, LExprId *range);
 
 #endif

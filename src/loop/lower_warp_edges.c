@@ -34,8 +34,7 @@ LExprId tessi_warp_image(const Warps *t, uint32_t number, const Coord *at, bool 
     copy.rules.outside = h->outside;
     for (uint8_t d = 0; d < t->n_dims; d++) {
         answer[d] = (Answer){ .at = at[d].e };
-        const bool column = d + 1 == t->n_dims;
-        if (d < t->y || (column ? in_columns : t->columns_alone))
+        if (d < t->y || (d == t->y && t->in_planes) || (in_columns && d + 1 == t->n_dims))
             continue;
         /* read inside alone, by points that are there; others take any */
         const Border rule = h->rule[d == t->y ? 0 : t->n_dims - d];
@@ -50,7 +49,8 @@ LExprId tessi_warp_image(const Warps *t, uint32_t number, const Coord *at, bool 
 static LExprId outside_value(const Warps *t, const PlanHeld *h)
 {
     Eval *ev = tessi_eval_new(t->l, &h->outside, 1, 0);
-    return tessi_eval_expr(t->l, ev, h->outside);
+    const ScalarType type = tessi_value_type(tessi_warp_type(t, h));
+    return tessi_lexpr_cast(t->l->p, type, tessi_eval_expr(t->l, ev, h->outside));
 }
 
 /* Where `condition` holds, column c of a row is column `from`, or what is outside. */
@@ -97,7 +97,8 @@ static void columns_right(const Warps *t, uint32_t number, Cell at, LExprId last
     Lower *l = t->l;
     const PlanHeld *h = &t->warp.held.at[number];
     const int64_t end = t->columns + h->right;
-    for (int64_t p = 0; p + 1 < end; p++) { /* the last column of the image is the thread's p-th */
+    /* the last column of the image is the thread's p-th */
+    for (int64_t p = t->in_planes ? t->columns - 1 : 0; p + 1 < end; p++) {
         LExprId here = equals(l, last, p);
         for (int64_t c = p + 1; c < end && c <= p + h->right; c++) {
             const int64_t from = p - inward(h->rule[1], c - p);
@@ -105,7 +106,7 @@ static void columns_right(const Warps *t, uint32_t number, Cell at, LExprId last
                 take_column(t, number, at, c, from, here);
         }
     }
-    for (int64_t n = 1; n < enough(h->rule[1], h->right); n++)
+    for (int64_t n = 1; n < enough(h->rule[1], h->right) && !t->in_planes; n++)
         for (int64_t x = 0; x < n; x += t->columns)
             columns_of_few(t, number, at, n, x);
 }
@@ -277,9 +278,11 @@ void tessi_warp_answer(const Warps *t, uint32_t number)
     for (int64_t row = 0; row < t->rows; row++) {
         LExprId at = tessi_l_op(l, OP_ADD, t->row, tessi_l_int(l, row - h->delay));
         answer_columns(t, number, row - h->late, last);
-        if (t->columns_alone)
+        if (h->is_image)
             continue;
         answer_lines(t, number, row);
+        if (t->in_planes)
+            continue;
         if (h->rule[0] == BORDER_CONSTANT) {
             LExprId above = tessi_l_op(l, OP_LT, at, tessi_l_int(l, 0));
             LExprId below = tessi_l_op(l, OP_LE, tessi_warp_size(t, 0), at);
@@ -309,8 +312,6 @@ void tessi_warp_open_strips(Warps *t)
     LExprId blocks = tessi_l_int(l, tessi_level_march(&t->group->levels).blocks);
     for (uint8_t d = 0; d < t->y; d++)
         planes = tessi_l_op(l, OP_MUL, planes, tessi_nest_extent(l, members, d));
-    if (t->y || t->warp.planes)
-        blocks = tessi_l_op(l, OP_FLOORDIV, blocks, tessi_l_op(l, OP_MAX, planes, one));
     March m = { .step = 1, .more = t->warp.planes ? 0 : MORE };
     if (t->warp.planes) {
         const int64_t lines = tessi_level_tile(t->group, t->n_dims - 2);
@@ -320,6 +321,8 @@ void tessi_warp_open_strips(Warps *t)
             tessi_scope_let(l, "first_line", tessi_l_op(l, OP_MUL, tile, tessi_l_int(l, lines)));
         planes = tessi_l_op(l, OP_MUL, planes, tiles);
     }
+    if (t->y || t->warp.planes) /* those side by side in other ways are not for strips */
+        blocks = tessi_l_op(l, OP_FLOORDIV, blocks, tessi_l_op(l, OP_MAX, planes, one));
     tessi_march_strips(l, t->group, tessi_l_op(l, OP_MAX, blocks, one), tessi_warp_size(t, 0),
                        tessi_kernel_blocks(l, tessi_warp_size(t, 1), columns), &m);
     t->own[0] = m.y;
@@ -356,6 +359,35 @@ LExprId tessi_warp_columns_inside(const Warps *t)
     return tessi_l_op(l, OP_AND, left, tessi_l_op(l, OP_LE, end, tessi_warp_size(t, 1)));
 }
 
+bool tessi_warp_has_whole(const Warps *t)
+{
+    bool whole = t->warp.planes;
+    VEC_FOREACH (const PlanHeld, h, &t->warp.held) {
+        const int64_t reach = h->left > h->right ? h->left : h->right;
+        /* What has handed its rule on is computed outside from an image that is read by it, point by point. */
+        const bool handed = reach > 0 && h->rule[1] == BORDER_INSIDE;
+        whole = whole && !handed && h->rule[1] != BORDER_WRAP && reach <= t->columns
+                && enough(h->rule[1], reach) <= t->columns;
+    }
+    return whole;
+}
+
+LExprId tessi_warp_plane_inside(const Warps *t)
+{
+    return tessi_l_op(t->l, OP_AND, lines_inside(t), tessi_warp_columns_inside(t));
+}
+
+/* Blocks of which steps answer no rules; of a stack those of rows and planes alone. */
+static LExprId blocks_inside(const Warps *t)
+{
+    Lower *l = t->l;
+    LExprId inside = t->warp.planes ? tessi_warp_plane_inside(t) : tessi_warp_columns_inside(t);
+    if (!tessi_warp_has_whole(t))
+        return inside;
+    LExprId left = tessi_l_op(l, OP_FLOORMOD, tessi_warp_size(t, 1), tessi_l_int(l, t->columns));
+    return tessi_l_op(l, OP_OR, inside, equals(l, left, 0));
+}
+
 void tessi_warp_steps_inside(const Warps *t, LExprId *range)
 {
     Lower *l = t->l;
@@ -374,8 +406,7 @@ void tessi_warp_steps_inside(const Warps *t, LExprId *range)
     LExprId to = tessi_l_op(l, OP_ADD, tessi_warp_size(t, 0), above);
     to = tessi_l_op(l, OP_SUB, to, tessi_l_int(l, ahead ? t->rows : 0));
     to = tessi_l_op(l, OP_FLOORDIV, to, rows);
-    const LExprId inside = t->warp.planes ? lines_inside(t) : tessi_warp_columns_inside(t);
-    from = tessi_l_select(l, inside, at_most(l, from, t->steps), t->steps);
+    from = tessi_l_select(l, blocks_inside(t), at_most(l, from, t->steps), t->steps);
     range[0] = tessi_scope_let(l, "inside_from", from);
     to = tessi_l_op(l, OP_MAX, at_most(l, to, t->steps), range[0]);
     range[1] = tessi_scope_let(l, "inside_to", to);

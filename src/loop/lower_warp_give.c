@@ -59,19 +59,42 @@ static void give_line(const Warps *t, LExprId y, LExprId at)
 {
     Lower *l = t->l;
     const Line line = place_line(t, y, at);
-    if (t->answers)
-        tessi_scope_if(l, tessi_warp_columns_there(t));
-    give_columns(t, &line, 0, (uint32_t)t->columns);
-    if (!t->answers)
+    const bool by_column = t->answers && t->ahead;
+    if (!t->answers || t->in_planes) {
+        give_columns(t, &line, 0, (uint32_t)t->columns);
         return;
-    tessi_scope_else(l);
+    }
+    if (!by_column) {
+        tessi_scope_if(l, tessi_warp_columns_there(t));
+        give_columns(t, &line, 0, (uint32_t)t->columns);
+        tessi_scope_else(l);
+    }
     for (int64_t c = 0; c < t->columns; c++) {
         const LExprId x = tessi_l_op(l, OP_ADD, t->column, tessi_l_int(l, c));
         tessi_scope_if(l, tessi_l_op(l, OP_LT, x, tessi_warp_size(t, 1)));
         give_columns(t, &line, c, 1);
         tessi_scope_close(l);
     }
-    tessi_scope_close(l);
+    if (!by_column)
+        tessi_scope_close(l);
+}
+
+/* A row, or the lines of a plane that are there: within one branch, which compilers move no loads of the next step
+ * across (sunk to where they are used each would be waited for alone). */
+static void give_row(const Warps *t, LExprId y)
+{
+    Lower *l = t->l;
+    for (int64_t k = 0; k < t->lines; k++) {
+        LExprId line = { 0 };
+        if (t->warp.planes)
+            line = tessi_l_op(l, OP_ADD, t->line, tessi_l_int(l, k));
+        const bool asks = t->warp.planes && t->answers;
+        if (asks)
+            tessi_scope_if(l, tessi_l_op(l, OP_LT, line, tessi_warp_size(t, 2)));
+        give_line(t, y, line);
+        if (asks)
+            tessi_scope_close(l);
+    }
 }
 
 void tessi_warp_give(const Warps *t)
@@ -82,20 +105,18 @@ void tessi_warp_give(const Warps *t)
     LExprId lo = tessi_l_int(l, t->warp.left / t->columns);
     LExprId hi = tessi_l_int(l, PLAN_WARP - t->warp.right / t->columns);
     x = tessi_l_op(l, OP_AND, x, tessi_l_op(l, OP_LE, lo, t->lane));
+    if (t->in_planes)
+        x = tessi_l_op(l, OP_AND, x, tessi_l_op(l, OP_LT, t->column, tessi_warp_size(t, 1)));
     x = tessi_scope_let(l, "own", tessi_l_op(l, OP_AND, x, tessi_l_op(l, OP_LT, t->lane, hi)));
     const LExprId end =
         t->edges ? tessi_l_op(l, OP_ADD, t->own[0], t->rows_of_strip) : (LExprId){ 0 };
-    for (int64_t r = 0; r < t->rows * t->lines; r++) {
-        LExprId y = tessi_l_op(l, OP_ADD, t->row, tessi_l_int(l, r / t->lines - last->delay));
-        LExprId own = tessi_l_op(l, OP_AND, x, tessi_l_op(l, OP_LE, t->own[0], y)), line = { 0 };
+    for (int64_t r = 0; r < t->rows; r++) {
+        LExprId y = tessi_l_op(l, OP_ADD, t->row, tessi_l_int(l, r - last->delay));
+        LExprId own = tessi_l_op(l, OP_AND, x, tessi_l_op(l, OP_LE, t->own[0], y));
         if (t->edges) /* whole steps may go beyond a strip */
             own = tessi_l_op(l, OP_AND, own, tessi_l_op(l, OP_LT, y, end));
-        if (t->warp.planes)
-            line = tessi_l_op(l, OP_ADD, t->line, tessi_l_int(l, r % t->lines));
-        if (t->warp.planes && t->answers && !t->columns_alone)
-            own = tessi_l_op(l, OP_AND, own, tessi_l_op(l, OP_LT, line, tessi_warp_size(t, 2)));
         tessi_scope_if(l, own);
-        give_line(t, y, line);
+        give_row(t, y);
         tessi_scope_close(l);
     }
 }

@@ -3,6 +3,40 @@
 #include "loop/lower_group.h"
 #include "loop/lower_warp.h"
 
+static bool is_load_of(const Graph *g, ExprId id, StageId stage)
+{
+    const Expr *e = tessi_expr(g, id);
+    return e->kind == EXPR_LOAD && tessi_access(g, e->access)->producer.v == stage.v;
+}
+
+/* All that reads the stage converts it to float at once. */
+static bool is_read_as_float(const Graph *g, StageId stage)
+{
+    bool is = true;
+    for (uint32_t i = 1; i < g->exprs.n && is; i++) {
+        const Expr *e = tessi_expr(g, (ExprId){ i });
+        ExprId child[MAX_EXPR_CHILDREN];
+        const uint32_t n = tessi_expr_children(g, e, child);
+        for (uint32_t k = 0; k < n; k++)
+            is = is
+                 && (!is_load_of(g, child[k], stage)
+                     || (e->kind == EXPR_CAST && e->type == TYPE_F32));
+    }
+    GRAPH_FOREACH_STAGE (g, id) {
+        const Stage *s = tessi_stage(g, id);
+        for (uint32_t k = 0; k < s->pieces.n && is; k++)
+            is = !is_load_of(g, s->pieces.at[k].body, stage);
+    }
+    return is;
+}
+
+ScalarType tessi_warp_type(const Warps *t, const PlanHeld *h)
+{
+    const ScalarType type = tessi_stage(t->l->g, h->stage)->type;
+    const bool small = type == TYPE_U8 || type == TYPE_I8 || type == TYPE_U16 || type == TYPE_I16;
+    return h->is_image && small && is_read_as_float(t->l->g, h->stage) ? TYPE_F32 : type;
+}
+
 /* Element i of the rows that a step adds of an image. */
 static Cell cell_of(const Warps *t, const PlanHeld *h, uint32_t i)
 {
@@ -29,58 +63,93 @@ typedef enum Found {
     FOUND_BY_RULES
 } Found;
 
-/* These elements of an image, into what is held of it or what is held ahead. */
-static void take_elements(const Warps *t, uint32_t number, Point *coord, Found found)
+/* Elements of an image that a step adds. */
+static uint32_t elements_of(const Warps *t, const PlanHeld *h)
+{
+    return (uint32_t)(t->rows * tessi_warp_lines(t, h) * t->columns);
+}
+
+/* These elements of all images, into what is held of them or what is held ahead: together, as channels of a pixel stand
+ * side by side. */
+static void take_elements(const Warps *t, Point **coord, Found found)
 {
     Lower *l = t->l;
-    const PlanHeld *h = &t->warp.held.at[number];
-    const uint32_t n = (uint32_t)(t->rows * tessi_warp_lines(t, h) * t->columns);
     const TileColumns columns = tessi_warp_vectors(t);
-    LExprId *value = ARENA_NEW_ARRAY(l->arena, LExprId, n), index[MAX_DIMS];
-    for (uint32_t i = 0; i < n; i++) {
-        value[i] = found == FOUND_INSIDE
-                       ? tessi_eval_stage(l, h->stage, coord[i], true)
-                       : tessi_warp_image(t, number, coord[i], found == FOUND_IN_ROWS);
-        tessi_pin(l, value[i], tessi_scope_depth(l));
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < t->n_images; k++)
+        n += elements_of(t, &t->warp.held.at[k]);
+    LExprId *value = ARENA_NEW_ARRAY(l->arena, LExprId, n), index[MAX_DIMS], *next = value;
+    for (uint32_t k = 0; k < t->n_images; k++) {
+        const PlanHeld *h = &t->warp.held.at[k];
+        for (uint32_t i = 0; i < elements_of(t, h); i++, next++) {
+            *next = found == FOUND_INSIDE
+                        ? tessi_eval_stage(l, h->stage, coord[k][i], true)
+                        : tessi_warp_image(t, k, coord[k][i], found == FOUND_IN_ROWS);
+            tessi_pin(l, *next, tessi_scope_depth(l));
+        }
     }
     if (found != FOUND_BY_RULES)
         tessi_tile_takes(l, value, n, &columns);
     tessi_scope_place(l, value, n);
-    for (uint32_t i = 0; i < n; i++) {
-        if (t->ahead)
-            element_ahead(t, h, i, index);
-        else
-            tessi_warp_element(t, h, cell_of(t, h, i), index);
-        tessi_warp_put(t, LSTMT_STORE, t->ahead ? t->ahead[number] : t->held[number], index,
-                       value[i]);
+    next = value;
+    for (uint32_t k = 0; k < t->n_images; k++) {
+        const PlanHeld *h = &t->warp.held.at[k];
+        for (uint32_t i = 0; i < elements_of(t, h); i++, next++) {
+            if (t->ahead)
+                element_ahead(t, h, i, index);
+            else
+                tessi_warp_element(t, h, cell_of(t, h, i), index);
+            tessi_warp_put(t, LSTMT_STORE, t->ahead ? t->ahead[k] : t->held[k], index, *next);
+        }
     }
 }
 
-/* The rows of an image that the step adds. Threads whose columns are all there take them as vectors, but for those of
- * the next step: what comes by one of two ways is waited for where these meet, and not where it is of use (turns of 5
- * and 9 points lost a fifth and more so). */
-void tessi_warp_take(Warps *t, uint32_t number)
+/* The first column of the thread, or of the one at the edge that is next to it. */
+static LExprId nearest_columns(const Warps *t)
 {
     Lower *l = t->l;
-    const PlanHeld *h = &t->warp.held.at[number];
-    const int64_t around[2] = { h->line, h->below };
+    const LExprId zero = tessi_l_int(l, 0), columns = tessi_l_int(l, t->columns);
+    LExprId last = tessi_l_op(l, OP_SUB, tessi_warp_size(t, 1), columns);
+    LExprId x = tessi_l_op(l, OP_MAX, tessi_l_op(l, OP_MIN, t->column, last), zero);
+    return tessi_scope_let(l, "nearest", x);
+}
+
+/* The rows of images that the step adds. Threads whose columns are all there take them as vectors, but for those of
+ * the next step: what comes by one of two ways is waited for where these meet, and not where it is of use (turns of 5
+ * and 9 points lost a fifth and more so). */
+void tessi_warp_take(Warps *t)
+{
+    Lower *l = t->l;
     const Nest *nest = &t->part[t->n_parts - 1].nest;
-    const Patch patch = tessi_warp_patch(t, nest, h->delay, around, NULL);
-    Point *coord = tessi_patch_points(l, nest, &patch);
-    const Place held = l->place[h->stage.v];
-    l->place[h->stage.v] = (Place){ 0 };
+    const LExprId column = t->column;
+    Point **coord = ARENA_NEW_ARRAY(l->arena, Point *, t->n_images);
+    Place *held = ARENA_NEW_ARRAY(l->arena, Place, t->n_images);
+    if (t->in_planes)
+        t->column = nearest_columns(t);
+    for (uint32_t k = 0; k < t->n_images; k++) {
+        const PlanHeld *h = &t->warp.held.at[k];
+        const int64_t around[2] = { h->line, h->below };
+        const Patch patch = tessi_warp_patch(t, nest, h->delay, around, NULL);
+        coord[k] = tessi_patch_points(l, nest, &patch);
+        held[k] = l->place[h->stage.v];
+        l->place[h->stage.v] = (Place){ 0 };
+    }
     if (!t->answers) {
-        take_elements(t, number, coord, FOUND_INSIDE);
+        take_elements(t, coord, FOUND_INSIDE);
+    } else if (t->in_planes) {
+        take_elements(t, coord, FOUND_IN_ROWS);
     } else if (t->ahead) {
-        take_elements(t, number, coord, FOUND_BY_RULES);
+        take_elements(t, coord, FOUND_BY_RULES);
     } else {
         tessi_scope_if(l, tessi_warp_columns_there(t));
-        take_elements(t, number, coord, FOUND_IN_ROWS);
+        take_elements(t, coord, FOUND_IN_ROWS);
         tessi_scope_else(l);
-        take_elements(t, number, coord, FOUND_BY_RULES);
+        take_elements(t, coord, FOUND_BY_RULES);
         tessi_scope_close(l);
     }
-    l->place[h->stage.v] = held;
+    for (uint32_t k = 0; k < t->n_images; k++)
+        l->place[t->warp.held.at[k].stage.v] = held[k];
+    t->column = column;
 }
 
 /* What was read ahead. */
@@ -88,7 +157,7 @@ void tessi_warp_take_from_ahead(const Warps *t, uint32_t number)
 {
     const PlanHeld *h = &t->warp.held.at[number];
     LExprId to[MAX_DIMS], from[MAX_DIMS];
-    for (uint32_t i = 0; i < t->rows * tessi_warp_lines(t, h) * t->columns; i++) {
+    for (uint32_t i = 0; i < elements_of(t, h); i++) {
         tessi_warp_element(t, h, cell_of(t, h, i), to);
         element_ahead(t, h, i, from);
         tessi_warp_put(t, LSTMT_STORE, t->held[number], to,

@@ -185,9 +185,9 @@ static void make_narrow(const Machine *m, PlanGroup *group, const KernelCost *co
     const int64_t far = (int64_t)halos * cost->halo[0];
     const int threads =
         tessi_level_threads(&group->levels, 0) * tessi_level_threads(&group->levels, 1);
-    const bool high =
-        cost->windows
-        && far > tessi_level_threads(&group->levels, 1) * tessi_level_outputs(&group->levels, 1);
+    const int64_t rows =
+        tessi_level_threads(&group->levels, 1) * tessi_level_outputs(&group->levels, 1);
+    const bool high = cost->windows ? far > rows : cost->halo[0] > rows;
     if (group->split != SPLIT_EDGES && !high)
         return;
     tessi_level_set_threads(&group->levels, 0, PLAN_WARP);

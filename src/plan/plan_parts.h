@@ -106,6 +106,9 @@ typedef struct PlanWarp {
     int64_t lines;
     int64_t (*around)
         [2]; /* by pass, then of the members: lines that it computes before and behind those */
+    /* By StageId and dimension, where the kernel computes the edges too: computed beyond its edge it is what the rule
+     * of its readers answers, for what it reads has that rule. */
+    bool (*passes)[MAX_DIMS];
 } PlanWarp;
 /* NULL, or one sentence: why a kernel of warps cannot compute the group. */
 const char *tessi_plan_warp(const PlanFacts *f, const Plan *p, const PlanGroup *group,

@@ -70,12 +70,26 @@ static const char *take_read(TileReads *t, const PlanRead *read, const Evaluated
     return NULL;
 }
 
+/* A rule answers also at the point itself: the stage is smaller than what the tiles compute. */
+static bool is_answered_at_edges(const TileReads *t, const Access *access)
+{
+    const Graph *g = t->f->g;
+    const Stage *s = tessi_stage(g, access->producer);
+    const Stage *domain = tessi_stage(g, t->group->members.at[0]);
+    for (uint8_t d = 0; d < access->n_dims && d < domain->n_dims; d++)
+        if (access->dim[d].rule != BORDER_INSIDE && s->size[d].v != domain->size[d].v)
+            return true;
+    return false;
+}
+
 /* An inlined stage is evaluated where its reader is, or elsewhere too. */
 static void reach_inlined(const TileReads *t, const NeedRead *read, const Evaluated *from,
                           Evaluated *to)
 {
     const bool first = to->points <= 0;
-    to->elsewhere = to->elsewhere || from->elsewhere || !read->read->same_point;
+    const Access *access = tessi_access(t->f->g, read->read->access);
+    to->elsewhere = to->elsewhere || from->elsewhere || !read->read->same_point
+                    || is_answered_at_edges(t, access);
     to->points += from->points * read->read->times;
     for (uint8_t d = 0; d < t->group->n_dims; d++) {
         to->elsewhere = to->elsewhere || (!first && to->beyond[d] != from->beyond[d]);

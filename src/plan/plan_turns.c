@@ -1,6 +1,7 @@
 /* Several groups as one kernel of warps whose blocks are the whole image: stages in lanes, borders answered there, so
- * that an image is read and written once for all of them. They are the turns of a repeat that are computed as one, or
- * stages of stacks that read each other. */
+ * that an image is read and written once for all of them. They are the turns of a repeat that are computed as one,
+ * stages of stacks that read each other, or windows of many rows: a kernel has one of them after the other, and what
+ * comes of them is stored for the next. */
 #include <string.h>
 
 #include "plan/needs.h"
@@ -186,13 +187,30 @@ static void put_in_place(const Turns *c, const Plan *with, const PlanGroup *made
     p->groups.n = n;
 }
 
+/* All stages add and multiply as they are read. What roots, divisions and conversions compute with takes registers that
+ * the model does not see: two of two such stacks spilled, and took longer than apart. */
+static bool is_plain(const Turns *c)
+{
+    bool plain = true;
+    GRAPH_FOREACH_STAGE (c->f->g, id) {
+        const StageCost *cost = &c->an->cost[id.v];
+        if (c->of[id.v] && tessi_plan_computes(c->f, id))
+            plain = plain && !(cost->conversions > 0) && !(cost->ops[OPC_DIV] > 0)
+                    && !(cost->ops[OPC_SQRT] > 0) && !(cost->ops[OPC_MATH] > 0)
+                    && !(cost->ops[OPC_SORT] > 0);
+    }
+    return plain;
+}
+
 /* Of the time of what stands there a kernel of warps may take so much. One with a frame is three kernels, which take
  * longer than their price says; tiles of turns that are computed again are much more code. */
 static double gain_wanted(const Turns *c, const PlanGroup *made, uint32_t groups)
 {
     bool warps = groups == 1, again = false;
     if (!c->turns)
-        return tessi_level_march(&made->levels).planes ? c->m->stack_gain : c->m->small_gain;
+        return !tessi_level_march(&made->levels).planes ? c->m->small_gain
+               : is_plain(c)                            ? c->m->stack_plain_gain
+                                                        : c->m->stack_gain;
     VEC_FOREACH (const PlanGroup, group, &c->p->groups)
         warps = warps && (!is_of(c, group) || tessi_plan_kernel(group) == KERNEL_WARP);
     GRAPH_FOREACH_STAGE (c->f->g, id)
@@ -202,11 +220,20 @@ static double gain_wanted(const Turns *c, const PlanGroup *made, uint32_t groups
     return warps ? c->m->turns_frame : again ? 1 / c->m->time_gain : c->m->small_gain;
 }
 
+/* As many blocks as are on the device at once; of kernels that go down planes some rounds of them. */
+static void fill_device(const Turns *c, PlanGroup *made, const KernelCost *cost)
+{
+    const int64_t warps = tessi_level_threads(&made->levels, 0) / PLAN_WARP;
+    const double rounds = tessi_level_march(&made->levels).planes ? c->m->warp_plane_waves : 1;
+    made->resident = (uint8_t)(cost->threads / PLAN_WARP / warps);
+    tessi_level_set_march_blocks(&made->levels,
+                                 (uint32_t)((double)(made->resident * c->m->cores) * rounds));
+}
+
 /* Has them computed by one kernel where that is expected to be faster. */
 static void choose(const Turns *c, Plan *p)
 {
     const PlanFacts *f = c->f;
-    const Machine *m = c->m;
     Plan plan = *p, tried;
     PlanGroup made = { 0 };
     uint32_t groups = 0, stages = 0;
@@ -218,11 +245,7 @@ static void choose(const Turns *c, Plan *p)
     const KernelCost cost = best_kernel(c, &plan, &made);
     if (!cost.feasible || cost.seconds > gain_wanted(c, &made, groups) * apart)
         return;
-    const int64_t warps = tessi_level_threads(&made.levels, 0) / PLAN_WARP;
-    const bool planes = tessi_level_march(&made.levels).planes;
-    made.resident = (uint8_t)(cost.threads / PLAN_WARP / warps);
-    tessi_level_set_march_blocks(&made.levels, (uint32_t)((double)(made.resident * m->cores)
-                                                          * (planes ? m->warp_plane_waves : 1)));
+    fill_device(c, &made, &cost);
     explain(c, &plan, &made, &cost, apart, groups);
     tried = *p;
     tried.stage = ARENA_NEW_ARRAY(f->arena, PlanStage, p->n_stages);
@@ -339,6 +362,134 @@ static void choose_stacks(Turns *c, Plan *p)
     }
 }
 
+/* ---- Windows of many rows -------------------------------------------------------------------- */
+
+enum {
+    WIDE_ROWS = 8,  /* of a window, beside the point's own */
+    MOST_LEVELS = 8 /* planning takes its time for each */
+};
+
+/* The stages of a plan as kernels in lanes that each go through windows of rows once: what comes of such windows and
+ * is read at a distance, as two means that are averaged again, is stored. */
+typedef struct Cuts {
+    const Turns *c;
+    uint8_t dim;     /* of rows */
+    bool *far;       /* by StageId: some stage reads it at a distance */
+    bool *rows;      /* the kernel that computes it goes through a window of rows for it */
+    uint32_t *level; /* of the kernel, from 1 on; images: 0 */
+    uint32_t levels;
+    bool wide; /* some window has many rows */
+} Cuts;
+
+static bool is_cut(const Cuts *k, StageId id)
+{
+    return k->rows[id.v] && k->far[id.v];
+}
+
+static void find_level(Cuts *k, StageId id)
+{
+    const PlanFacts *f = k->c->f;
+    const PlanReads *reads = &f->reads[id.v];
+    uint32_t *level = &k->level[id.v];
+    int64_t lo = 0, hi = 0;
+    *level = 1;
+    VEC_FOREACH (const PlanRead, r, reads) {
+        const uint32_t least = k->level[r->producer.v] + (!r->same_point && is_cut(k, r->producer));
+        *level = least > *level ? least : *level;
+    }
+    VEC_FOREACH (const PlanRead, r, reads) {
+        if (!r->access.v || tessi_stage(f->g, r->producer)->n_dims <= k->dim)
+            continue;
+        const AccessRange rows =
+            tessi_access_range(f->g, &tessi_access(f->g, r->access)->dim[k->dim]);
+        lo = rows.lo < lo ? rows.lo : lo;
+        hi = rows.hi > hi ? rows.hi : hi;
+        k->rows[id.v] =
+            k->rows[id.v] || (k->level[r->producer.v] == *level && k->rows[r->producer.v]);
+    }
+    k->rows[id.v] = k->rows[id.v] || lo < hi;
+    k->wide = k->wide || hi - lo >= WIDE_ROWS;
+    k->levels = *level > k->levels ? *level : k->levels;
+}
+
+/* Whether all that the plan computes is one chain of points of images of one size, and the kernels that it comes to. */
+static bool find_cuts(Cuts *k, const Plan *p)
+{
+    const PlanFacts *f = k->c->f;
+    const PlanGroup *last = NULL;
+    VEC_FOREACH (const PlanGroup, group, &p->groups) {
+        if (!can_march(k->c, group) || group->n_dims != 2)
+            return false;
+        last = group;
+    }
+    if (!last)
+        return false;
+    k->dim = (uint8_t)(last->n_dims - 2);
+    k->far = ARENA_NEW_ARRAY(f->arena, bool, f->g->stages.n);
+    k->rows = ARENA_NEW_ARRAY(f->arena, bool, f->g->stages.n);
+    k->level = ARENA_NEW_ARRAY(f->arena, uint32_t, f->g->stages.n);
+    GRAPH_FOREACH_STAGE (f->g, id)
+        VEC_FOREACH (const PlanRead, r, &f->reads[id.v])
+            k->far[r->producer.v] = k->far[r->producer.v] || !r->same_point;
+    GRAPH_FOREACH_STAGE (f->g, id)
+        if (tessi_plan_computes(f, id))
+            find_level(k, id);
+    return k->wide && k->levels <= MOST_LEVELS;
+}
+
+/* The stages of a kernel, and which of them are stored. */
+static void take_level(Turns *c, const Cuts *k, uint32_t level)
+{
+    GRAPH_FOREACH_STAGE (c->f->g, id) {
+        c->of[id.v] = k->level[id.v] == level && tessi_plan_computes(c->f, id);
+        c->stored[id.v] = c->of[id.v] && (is_cut(k, id) || !c->f->can_inline[id.v]);
+    }
+    GRAPH_FOREACH_STAGE (c->f->g, id) /* what a later kernel reads at the point itself */
+        VEC_FOREACH (const PlanRead, r, &c->f->reads[id.v])
+            if (c->of[r->producer.v] && k->level[id.v] != level)
+                c->stored[r->producer.v] = true;
+}
+
+/* Each window of many rows in lanes, where that is expected to be faster than what stands there. */
+static void choose_windows(Turns *c, Plan *p)
+{
+    const PlanFacts *f = c->f;
+    Cuts k = { .c = c };
+    if (!find_cuts(&k, p))
+        return;
+    Plan plan = *p;
+    double seconds = 0, apart = 0;
+    plan.stage = ARENA_NEW_ARRAY(f->arena, PlanStage, p->n_stages);
+    memcpy(plan.stage, p->stage, p->n_stages * sizeof *p->stage);
+    plan.groups.at = ARENA_NEW_ARRAY(f->arena, PlanGroup, k.levels);
+    plan.groups.n = plan.groups.cap = 0;
+    VEC_FOREACH (const PlanGroup, group, &p->groups)
+        apart += tessi_plan_group_cost(f, c->an, c->m, p, group).seconds;
+    for (uint32_t level = 1; level <= k.levels; level++) {
+        PlanGroup made = { 0 };
+        take_level(c, &k, level);
+        if (!gather(c, &plan, &made))
+            return;
+        const KernelCost cost = best_kernel(c, &plan, &made);
+        if (!cost.feasible)
+            return;
+        seconds += cost.seconds;
+        explain(c, &plan, &made, &cost, apart, p->groups.n);
+        fill_device(c, &made, &cost);
+        plan.groups.at[plan.groups.n++] = made;
+    }
+    if (seconds > c->m->window_lanes_gain * apart)
+        return;
+    for (uint32_t v = 0; v < p->n_stages; v++)
+        if (plan.stage[v].placement != p->stage[v].placement)
+            plan.stage[v].reason = plan.stage[v].placement == PLACE_MEMORY
+                                       ? "windows of rows have come to it, and others read it"
+                                       : "read at a distance";
+    tessi_plan_order(&plan, f);
+    if (!tessi_plan_verify_with(f, &plan))
+        *p = plan;
+}
+
 void tessi_plan_choose_turns(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p)
 {
     Turns c = { .f = f, .an = an, .m = m, .p = p, .turns = true };
@@ -348,4 +499,5 @@ void tessi_plan_choose_turns(const PlanFacts *f, const Analysis *an, const Machi
         choose_repeat(&c, p, k);
     c.turns = false;
     choose_stacks(&c, p);
+    choose_windows(&c, p);
 }

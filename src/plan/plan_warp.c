@@ -513,7 +513,7 @@ static void find_held_stages(const PlanFacts *f, Plan *p, const PlanGroup *group
     tessi_needs(f, f->arena, p, group->members.at, group->members.n, &needs);
     bool *far = ARENA_NEW_ARRAY(f->arena, bool, needs.at.n);
     VEC_FOREACH (const NeedRead, r, &needs.reads)
-        far[r->of] = far[r->of] || !r->read->same_point;
+        far[r->of] = far[r->of] || !r->read->same_point || needs.at.at[r->of].root;
     for (uint32_t i = needs.at.n; i-- > 0;) {
         const Need *need = &needs.at.at[i];
         if (!far[i] || !need->computed

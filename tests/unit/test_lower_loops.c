@@ -180,6 +180,48 @@ static void kernels_read_what_is_there(void **state)
              "group a\ny grid\nx grid\nx 32 thread\nx 4 unroll\nstage a in memory\n"
              "split interior\n",
              "pixels in parts");
+    /* A load that is the same in all turns of a loop stays behind the test that says whether there is the element. */
+    const Graph *rest = testing_read(
+        a,
+        "graph t param M, N, P image X[M, N, P] float stage X[M, N, P] float = image X "
+        "stage s[M, N, P] float = 1f - min(X@[=M - 1,0,=0]:clamp, X) "
+        "stage r[M, P] double = reduce mean s along 1 output o[M, P] double = r",
+        NULL);
+    run_plan(a, rest,
+             "target gpu\nstage s inline\ngroup r\nz grid\ny grid\nx grid\nx 8 thread\n"
+             "stage r in memory\nsplit none\n",
+             "rows that are no multiple of the threads");
+    /* Threads that go down the rows of a window hold these rows, and not what is read at a computed column. */
+    const Graph *column =
+        testing_read(a,
+                     "graph t param M, N image X[M, N] int32 stage X[M, N] int32 = image X "
+                     "stage s[M, N] int32 = X@[0,{select(all($i = -2..-2, $j = -2..0 : "
+                     "cast<bool>(X@[2*$i,-$j - 3]:[reflect,mirror])), 1, 0) + "
+                     "X@[2,0]:[reflect,clamp]}]:constant(-4) "
+                     "output o[M, N] int32 = s",
+                     NULL);
+    run_plan(a, column,
+             "target gpu\ngroup s\ny 2..5 grid 3 blocks\nx grid\nx 32 thread\ny step\nx 2 unroll\n"
+             "stage s in memory\nsplit none\n",
+             "a column that a window finds");
+}
+
+/* A tile's copy of an image has what the tile reads; an inlined stage that is smaller is evaluated, beyond its edge,
+ * somewhere else. */
+static void copies_of_tiles_refuse_smaller_stages(void **state)
+{
+    const char *complaint;
+    const Graph *g =
+        testing_read(*state,
+                     "graph t param M, N image X[M, N] float stage X[M, N] float = image X "
+                     "stage s[max(1, M - 2), max(1, N - 2)] float = 1f / X@[3,0]:[wrap,mirror] "
+                     "stage r[M, N] float = s:clamp output o[M, N] float = r",
+                     NULL);
+    testing_plan(*state, g,
+                 "target gpu\nstage s inline\ngroup r\ny 1 grid\nx 64 grid\nx 11 thread\n"
+                 "stage r in memory\ncopy X at x.grid in scratch\nsplit interior\n",
+                 &complaint);
+    assert_non_null(strstr(complaint, "does not read 'X' at constant distances"));
 }
 
 /* A 5-tap stencil in both directions under each rule, on images from 1 x 1 on. */
@@ -452,6 +494,40 @@ static void exact_sums_of_windows_are_shared(void **state)
     assert_true(sums[0] + 120 < sums[1]);
 }
 
+/* The sum of a row beyond the first or the last is that of the row that answers there: lanes read the image by the
+ * rule and hold no rows to copy, however much farther they read below than above. Not of what knows its place. */
+static void lanes_hand_rules_on(void **state)
+{
+    static const char *const rules[] = { "clamp", "mirror", "reflect" };
+    static const char *const plan =
+        "target gpu\ngroup o\ny 9..18 grid 24 blocks\nx 120 grid\nx 32 thread\nx lanes\ny step\n"
+        "y 2 unroll\nx 4 unroll\nstage q inline\nstage r in lanes\ny 2 unroll\nx 4 unroll\n"
+        "stage o in memory\nsplit interior\n";
+    Arena *a = *state;
+    for (int k = 0; k < 4; k++) {
+        const char *const rule = rules[k % 3], *const own =
+                                                   k == 3 ? " + cast<float>(index(0))" : "";
+        Graph *g = testing_read(
+            a,
+            tessi_sprintf(
+                a,
+                "graph t param M, N scalar k float image X[M, N] float stage X[M, N] float "
+                "= image X stage q[M, N] float = X * X%s "
+                "stage r[M, N] float = q@[0,-2]:%s + q@[0,1]:%s + X "
+                "stage o[M, N] float = r@[-1,0]:%s + 2f * r@[3,0]:%s output o[M, N] float "
+                "= o",
+                own, rule, rule, rule, rule),
+            NULL);
+        const char *complaint;
+        testing_plan(a, g, plan, &complaint);
+        if (k < 3)
+            run_plan(a, g, plan, rule);
+        else
+            assert_non_null(
+                strstr(complaint, "'q' is inlined and 'r' reads it with a border rule"));
+    }
+}
+
 static void histograms_count_in_parts(void **state)
 {
     Graph *g = testing_read(*state,
@@ -483,14 +559,39 @@ static void functions_name_their_stages(void **state)
     assert_non_null(strstr(loops->comment, "plan t"));
 }
 
+/* Warps that go down planes: blocks beside each other along rows and columns are counted among those that the plan
+ * wants, so that strips are as long as that allows. */
+static void strips_of_planes_are_long(void **state)
+{
+    Arena *a = *state;
+    const Graph *g = testing_read(
+        a,
+        "graph t image X[512, 512, 512] float stage X[512, 512, 512] float = image X "
+        "stage b[512, 512, 512] float = X@[-1,0,0]:clamp + X@[1,0,0]:clamp + X@[0,0,1]:clamp "
+        "output o[512, 512, 512] float = b",
+        NULL);
+    const char *complaint;
+    const Plan *plan = testing_plan(a, g,
+                                    "target gpu\ngroup b\nz 16..32768 grid 528 blocks\ny 24 grid\n"
+                                    "x 124 grid\nx 128 thread\nx lanes\nz step\ny 6 unroll\n"
+                                    "x 4 unroll\nstage b in memory\nsplit interior\n",
+                                    &complaint);
+    assert_string_equal(complaint, "");
+    LoopProgram *loops = lowered(a, g, plan);
+    tessi_loop_simplify(loops);
+    assert_non_null(strstr(loops_text(a, loops), "grid [24, 22, 1]"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { GRAPH_TEST(any_plan_of_any_graph_gives_the_same_bits),
                                         GRAPH_TEST(graphs_that_once_failed),
                                         GRAPH_TEST(kernels_read_what_is_there),
+                                        GRAPH_TEST(copies_of_tiles_refuse_smaller_stages),
                                         GRAPH_TEST(every_border_on_tiny_images),
                                         GRAPH_TEST(rings_hold_what_is_still_read),
                                         GRAPH_TEST(strips_cover_all_rows),
+                                        GRAPH_TEST(strips_of_planes_are_long),
                                         GRAPH_TEST(rows_are_carried_down),
                                         GRAPH_TEST(interiors_have_no_tests),
                                         GRAPH_TEST(reads_proved_inside_need_no_edges),
@@ -498,6 +599,7 @@ int main(void)
                                         GRAPH_TEST(windows_over_one_range_share_a_loop),
                                         GRAPH_TEST(large_windows_keep_their_sums_in_variables),
                                         GRAPH_TEST(exact_sums_of_windows_are_shared),
+                                        GRAPH_TEST(lanes_hand_rules_on),
                                         GRAPH_TEST(histograms_count_in_parts),
                                         GRAPH_TEST(functions_name_their_stages) };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -177,6 +177,42 @@ static void parts_are_read_apart(void **state)
     assert_int_equal(tessi_level_apart(&p->groups.at[0].levels, 1), 10);
 }
 
+static void add_sum(Text *t, const char *of, bool down)
+{
+    tessi_text_addf(t, "%s@[%s]:reflect", of, down ? "-8,0" : "0,-8");
+    for (int k = -7; k <= 8; k++)
+        tessi_text_addf(t, down ? " + %s@[%d,0]:reflect" : " + %s@[0,%d]:reflect", of, k);
+}
+
+/* Two sums of 17 x 17 points, and two of what comes of them: kernels in lanes, one for each pair, with what comes of
+ * the first pair stored once. */
+static void windows_of_rows_go_through_lanes(void **state)
+{
+    static const char *const stages[][3] = {
+        { "p", "X", "f" }, { "q", "Y", "g" }, { "u", "a", "v" }, { "w", "b", "z" }
+    };
+    Text text;
+    tessi_text_init(&text, *state);
+    tessi_text_add(&text, "graph t param M, N image X[M, N] float stage X[M, N] float = image X "
+                          "stage Y[M, N] float = X * X");
+    for (int k = 0; k < 4; k++) {
+        tessi_text_addf(&text, " stage %s[M, N] float = ", stages[k][0]);
+        add_sum(&text, stages[k][1], false);
+        tessi_text_addf(&text, " stage %s[M, N] float = ", stages[k][2]);
+        add_sum(&text, stages[k][0], true);
+        if (k == 1)
+            tessi_text_add(&text, " stage a[M, N] float = (g - f * f) / (g + 0.01f) "
+                                  "stage b[M, N] float = f - a * f");
+    }
+    tessi_text_add(&text, " stage o[M, N] float = v * X + z output o[M, N] float = o");
+    const Plan *p = plan_for_gpu(*state, tessi_text_str(&text));
+    assert_int_equal(p->groups.n, 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_equal(tessi_plan_kernel(&p->groups.at[i]), KERNEL_WARP);
+        assert_int_equal(p->groups.at[i].members.n, 2 - i);
+    }
+}
+
 /* Rules are answered in what threads hold: what is inlined may be read inside and at the point alone. */
 static void warps_answer_of_what_they_hold(void **state)
 {
@@ -216,6 +252,28 @@ static void warps_answer_of_what_they_hold(void **state)
     }
 }
 
+/* A stack through three windows is one kernel in lanes; not where one of them takes roots, for which registers lack. */
+static void plain_stacks_are_computed_in_lanes(void **state)
+{
+    static const char *const last[] = { "b", "sqrt(b)" };
+    for (int i = 0; i < 2; i++) {
+        const Plan *p = plan_for_gpu(
+            *state,
+            tessi_sprintf(
+                *state,
+                "graph t param L, M, N image X[L, M, N] float stage X[L, M, N] float = image X "
+                "stage a[L, M, N] float = X@[0,0,-2]:reflect + X@[0,0,-1]:reflect + 2f * X "
+                "+ X@[0,0,1]:reflect + X@[0,0,2]:reflect "
+                "stage b[L, M, N] float = a@[0,-2,0]:reflect + a@[0,-1,0]:reflect + 2f * a "
+                "+ a@[0,1,0]:reflect + a@[0,2,0]:reflect stage c[L, M, N] float = %s "
+                "stage d[L, M, N] float = c@[-2,0,0]:reflect + c@[-1,0,0]:reflect + 2f * c "
+                "+ c@[1,0,0]:reflect + c@[2,0,0]:reflect output d[L, M, N] float = d",
+                last[i]));
+        assert_int_equal(p->groups.n, i ? 2 : 1);
+        assert_int_equal(tessi_level_march(&p->groups.at[0].levels).planes, !i);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { GRAPH_TEST(bytes_of_tiles_take_whole_registers),
@@ -224,9 +282,11 @@ int main(void)
                                         GRAPH_TEST(channels_are_placed_together),
                                         GRAPH_TEST(conversions_are_shared),
                                         GRAPH_TEST(parts_are_read_apart),
+                                        GRAPH_TEST(windows_of_rows_go_through_lanes),
                                         GRAPH_TEST(warps_answer_of_what_they_hold),
                                         GRAPH_TEST(blocks_are_no_wider_than_images),
                                         GRAPH_TEST(tiles_divide_few_columns),
-                                        GRAPH_TEST(transpositions_have_square_blocks) };
+                                        GRAPH_TEST(transpositions_have_square_blocks),
+                                        GRAPH_TEST(plain_stacks_are_computed_in_lanes) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
