@@ -90,7 +90,7 @@ set(TESSERA_SOURCES
     src/loop/vector_index.c src/loop/vector_steps.c src/loop/vector_value.c
     src/plan/machine_print.c src/plan/machine_read.c src/plan/needs.c src/plan/plan_adaptive.c src/plan/plan_banks.c
     src/plan/plan_base.c src/plan/plan_carry.c
-    src/plan/plan_choose.c src/plan/plan_copy.c src/plan/plan_cost.c src/plan/plan_draw.c
+    src/plan/plan_choose.c src/plan/plan_copy.c src/plan/plan_cost.c src/plan/plan_edits.c
     src/plan/plan_estimate.c src/plan/plan_explain.c
     src/plan/plan_extent.c src/plan/plan_frame.c src/plan/plan_fuse.c src/plan/plan_gpu.c src/plan/plan_gpu_cost.c
     src/plan/plan_gpu_explain.c src/plan/plan_gpu_memory.c src/plan/plan_gpu_planes.c

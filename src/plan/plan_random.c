@@ -1,450 +1,303 @@
-/* Random legal plans, for tests: whatever is inlined, grouped or split, the pixels stay the same. */
+/* Random legal plans, for tests: whatever is inlined, grouped, tiled or split, the pixels stay the same. The naive plan
+ * is edited some times (plan_edits.h), with words and sizes drawn from the tables of what pages can say, so that words
+ * that are new to a table are drawn too. Sizes are small: plans are run on small images, by an interpreter. */
 #include "plan/plan_costs.h"
-#include "plan/plan_draw.h"
+#include "plan/plan_edits.h"
 
-enum { MAX_RANDOM_NODES = 3000 };
+enum {
+    MOST_NODES = 3000,      /* of functions with inlined stages */
+    MOST_POINTS = 1000,     /* of the windows that a thread computes, written out */
+    MOST_OF_A_BLOCK = 1024, /* points that it computes, in the image or not */
+    MOST_THREADS_IN_A_ROW = 64,
+    MOST_THREADS_ABOVE = 5,
+    MOST_GROUPS = 24 /* that are looked at: large graphs would take long */
+};
 
-typedef struct Random {
+typedef struct Draw {
+    Editor e;
     uint64_t state;
-} Random;
+} Draw;
 
-static uint32_t draw(Random *r, uint32_t n)
+static uint32_t draw(Draw *d, uint32_t n)
 {
-    r->state = tessi_hash_u64(r->state, 0x9e3779b97f4a7c15u);
-    return (uint32_t)((r->state >> 17) % n);
+    d->state = tessi_hash_u64(d->state, 0x9e3779b97f4a7c15u);
+    return (uint32_t)((d->state >> 33) % n);
 }
 
-static void inline_some(const PlanFacts *f, Plan *p, Random *r)
+/* Small numbers and powers of two more often than others. */
+static int64_t draw_size(Draw *d, int64_t most)
 {
-    uint32_t eagerness = draw(r, 4);
-    PlanCodeSize size = { 0 };
-    GRAPH_FOREACH_STAGE (f->g, id) {
-        if (!f->can_inline[id.v] || draw(r, 4) >= eagerness)
-            continue;
-        p->stage[id.v] = (PlanStage){ PLACE_INLINE, "drawn" };
-        if (!tessi_plan_code_fits(f, p, MAX_RANDOM_NODES, MAX_RANDOM_NODES, &size))
-            p->stage[id.v] = (PlanStage){ PLACE_MEMORY, "" };
-    }
+    const int64_t n = draw(d, 2) ? INT64_C(1) << draw(d, 7) : 1 + draw(d, 17);
+    return n < most ? n : 1 + draw(d, (uint32_t)most);
 }
 
-static PlanMarch draw_march(Random *r)
+/* Points that a block computes of each stage, or a step of it. */
+static int64_t points_of_block(const PlanGroup *group)
 {
-    PlanMarch march;
-    march.least = (uint16_t)(1 + draw(r, 9));
-    march.most = (uint16_t)(march.least + draw(r, 40));
-    march.blocks = 1 + draw(r, 30);
-    march.ahead = draw(r, 2);
-    return march;
+    int64_t tile = 1, threads = tessi_level_points(&group->levels);
+    for (int k = 0; k < 2; k++)
+        threads *= tessi_level_threads(&group->levels, k);
+    for (int k = 0; k < group->n_dims; k++)
+        tile *= tessi_plan_kernel(group) == KERNEL_TILE ? tessi_level_tile(group, k) : 1;
+    return tile > threads ? tile : threads;
 }
 
-/* Rolling sums where the group can have them. */
-static bool draw_rolling(const PlanFacts *f, const Plan *p, PlanGroup *group, Random *r)
+/* A block computes little, and the code of its threads is not too long. */
+static bool is_little(const Draw *d, const PlanGroup *group)
 {
-    static const uint16_t widths[] = { 32, 64, 1, 7 };
-    static const uint8_t columns[] = { 4, 1, 2, 3, 8 };
-    PlanGroup tried = *group;
-    tessi_plan_set_kernel(&tried, KERNEL_ROLLING);
-    tried.split = SPLIT_NONE;
-    tessi_level_set_threads(&tried.levels, 0, widths[draw(r, 4)]);
-    tessi_level_set_threads(&tried.levels, 1, 1);
-    tessi_level_set_outputs(&tried.levels, 0, columns[draw(r, 5)]);
-    tessi_level_set_march(&tried.levels, draw_march(r));
-    PlanGroup sweep = tried;
-    tessi_plan_set_kernel(&sweep, KERNEL_SWEEP);
-    tessi_level_set_march(&sweep.levels, (PlanMarch){ 0 });
-    tessi_level_set_outputs(&sweep.levels, 1, (uint8_t)(1 + draw(r, 3)));
-    if (draw(r, 2) && !tessi_plan_check_sweep(f, p, &sweep))
-        tried = sweep;
-    else if (tessi_plan_check_rolling(f, p, &tried))
+    const int points = tessi_level_points(&group->levels);
+    if (d->e.from->gpu && points_of_block(group) > MOST_OF_A_BLOCK)
         return false;
-    *group = tried;
-    return true;
+    int64_t most = 0;
+    VEC_FOREACH (const StageId, id, &group->members)
+        most = d->e.f->window_points[id->v] > most ? d->e.f->window_points[id->v] : most;
+    return points == 1 || tessi_plan_kernel(group) == KERNEL_TRANSFORM
+           || most * points <= MOST_POINTS;
 }
 
-/* The median of the group by histograms or by counting, where it can have one so. */
-static bool draw_median(const PlanFacts *f, PlanGroup *group, Random *r)
+/* Goes on from what the last edit made of the plan. */
+static void go_on(Draw *d)
 {
-    static const uint16_t widths[] = { 32, 64, 128, 7 };
-    PlanGroup tried = *group;
-    tessi_plan_set_kernel(&tried, KERNEL_MEDIAN);
-    tried.split = SPLIT_NONE;
-    tried.counts = draw(r, 2);
-    tried.strip = widths[draw(r, 4)];
-    tessi_level_set_threads(&tried.levels, 0, tried.strip);
-    tessi_level_set_threads(&tried.levels, 1, (uint16_t)(tried.counts ? 1 + draw(r, 4) : 1));
-    tessi_level_set_outputs(&tried.levels, 1, (uint8_t)(tried.counts ? 1 + draw(r, 5) : 1));
-    tried.median = (uint16_t)(tried.counts ? tessi_level_threads(&tried.levels, 1)
-                                                 * tessi_level_outputs(&tried.levels, 1)
-                                           : 1 + draw(r, 20));
-    if (!tried.counts && draw(r, 2))
-        tessi_level_set_march(&tried.levels,
-                              (PlanMarch){ .least = (uint16_t)(1 + draw(r, tried.median)),
-                                           .most = tried.median,
-                                           .blocks = 1 + draw(r, 30) });
-    if (tessi_plan_check_median_kernel(f, &tried))
-        return false;
-    *group = tried;
-    return true;
+    PlanNeighbours *made = d->e.out;
+    if (made->n)
+        d->e.from = made->at[made->n - 1].plan;
+    made->n = 0;
+    d->e.pages.n = 0;
 }
 
-/* Copies of some of the images that the blocks read. */
-static void draw_copies(const PlanFacts *f, const Plan *p, PlanGroup *group, Random *r)
+/* ---- Lines of a group ------------------------------------------------------------------------ */
+
+static PlanLevel draw_level(Draw *d, uint8_t dim, LevelHow how, bool march)
 {
-    StageList stored = { 0 };
-    VEC_FOREACH (const StageId, id, &group->members) {
-        tessi_plan_stored_reads(f, p, *id, &stored);
-        VEC_FOREACH (const StageId, image, &stored) {
-            const PlanStaged staged = { .image = *image, .in = (StagedIn)draw(r, N_STAGINGS) };
-            if (draw(r, 3) == 0)
-                continue;
-            VEC_PUSH(f->arena, &group->staged, staged);
-            if (tessi_plan_check_staged(f, p, group) || tessi_plan_check_constants(f, p))
-                group->staged.n--;
-        }
+    PlanLevel level = { .dim = dim, .how = (uint8_t)how };
+    const int64_t most = how != LEVEL_THREAD ? tessi_level_most(how)
+                         : dim               ? MOST_THREADS_ABOVE
+                                             : MOST_THREADS_IN_A_ROW;
+    level.size = (uint32_t)draw_size(d, how == LEVEL_UNROLL && (dim || !d->e.from->gpu) ? 5 : most);
+    level.ahead = how == LEVEL_STEP && draw(d, 2);
+    if (d->e.from->gpu && how == LEVEL_UNROLL && draw(d, 4) == 0)
+        level.apart = (uint16_t)(2 + draw(d, 4));
+    if (march) {
+        level.most = level.size + draw(d, 40);
+        level.blocks = 1 + draw(d, 30);
     }
+    return level;
 }
 
-/* Some points of threads stand apart. */
-static void draw_apart(PlanLevels *levels, Random *r)
+/* Tiles of kernels are as many points as threads have, some times; threads stand between points that are apart. */
+static void fit_tiles(Draw *d, PlanGroup *group)
 {
-    const int k = (int)draw(r, 2);
-    tessi_level_set_apart(levels, k, (uint16_t)(draw(r, 3) ? 1 : 2 + draw(r, 4)));
-}
-
-static void draw_kernel(const PlanFacts *f, const Plan *p, PlanGroup *group, Random *r)
-{
-    enum { MOST_POINTS = 1000 }; /* of windows written out */
-    static const uint16_t widths[] = { 32, 64, 1, 7, 16 };
-    static const Split splits[] = { SPLIT_NONE, SPLIT_INTERIOR, SPLIT_WARP, SPLIT_REGIONS,
-                                    SPLIT_WARP_REGIONS };
-    tessi_plan_point_kernel(group);
-    tessi_level_set_threads(&group->levels, 0, widths[draw(r, 5)]);
-    if (group->n_dims >= 2)
-        tessi_level_set_threads(&group->levels, 1, (uint16_t)(1 + draw(r, 5)));
-    group->split = splits[draw(r, 5)];
-    if (tessi_split_is_by_warp(group->split) && !tessi_plan_has_warps(group))
-        group->split = SPLIT_INTERIOR;
-    if (f->sorts[group->members.at[0].v] && draw(r, 4) && draw_median(f, group, r))
-        return;
-    if (draw(r, 2) && draw_rolling(f, p, group, r)) {
-        draw_copies(f, p, group, r);
-        return;
-    }
-    const StageId first = group->members.at[0];
-    const uint8_t columns = (uint8_t)(1 << draw(r, 4)), rows = (uint8_t)(1 + draw(r, 4));
-    if (!tessi_plan_can_tile(f, first) || f->window_points[first.v] * columns * rows > MOST_POINTS
-        || draw(r, 2)) {
-        draw_copies(f, p, group, r);
-        return;
-    }
-    tessi_plan_set_kernel(group, KERNEL_REGISTER);
-    tessi_level_set_outputs(&group->levels, 0, columns);
-    tessi_level_set_outputs(&group->levels, 1, rows);
-    group->split = draw(r, 2) ? SPLIT_INTERIOR : SPLIT_NONE;
-    if (draw(r, 2) && tessi_plan_stays_in_plane(f, p, group))
-        group->split = SPLIT_EDGES;
-    group->resident = (uint8_t)draw(r, 3);
-    group->packed = draw(r, 3) > 0;
-    draw_apart(&group->levels, r);
-    const PlanThreads near = tessi_level_threads_all(&group->levels);
-    for (int k = 0; k < 2; k++) {
-        if (near.of[0] * near.of[1] * tessi_level_apart(&group->levels, k) > PLAN_MAX_BLOCK)
-            tessi_level_set_apart(&group->levels, k, 1);
+    for (int k = 0; k < 2 && tessi_plan_kernel(group) == KERNEL_REGISTER; k++)
         tessi_level_set_threads(&group->levels, k,
                                 (uint16_t)(tessi_level_threads(&group->levels, k)
                                            * tessi_level_apart(&group->levels, k)));
-    }
-    group->packed = group->packed && tessi_level_apart(&group->levels, 0) == 1;
-}
-
-/* Joins two groups when that leaves an order of execution. */
-static void join_some(const PlanFacts *f, Plan *p, Random *r)
-{
-    for (uint32_t tries = draw(r, 16); tries-- > 0 && p->groups.n > 1;) {
-        uint32_t i = draw(r, p->groups.n), k = draw(r, p->groups.n);
-        PlanGroup *into = &p->groups.at[i], *from = &p->groups.at[k];
-        if (i == k || !tessi_plan_can_share_loops(f, into->members.at[0], from->members.at[0]))
-            continue;
-        Plan joined = *p;
-        joined.groups.at = NULL;
-        joined.groups.n = joined.groups.cap = 0;
-        for (uint32_t j = 0; j < p->groups.n; j++)
-            if (j != k)
-                VEC_PUSH(f->arena, &joined.groups, p->groups.at[j]);
-        PlanGroup *target = &joined.groups.at[i - (k < i)];
-        const PlanGroup old = *target;
-        tessi_plan_drop_copies(target); /* two stages may read an image by two rules */
-        const uint8_t rows = tessi_level_rows(&old.levels), other = tessi_level_rows(&from->levels);
-        const uint8_t fewer = rows < other ? rows : other;
-        tessi_level_set_rows(&target->levels, fewer);
-        tessi_level_set_dealt(&target->levels,
-                              (uint16_t)(tessi_level_dealt(&old.levels) / rows * fewer));
-        if (p->gpu
-            && (tessi_plan_kernel(from) != tessi_plan_kernel(&old)
-                || f->has_window[from->members.at[0].v]))
-            tessi_plan_point_kernel(target);
-        target->members.at = NULL;
-        target->members.n = target->members.cap = 0;
-        VEC_FOREACH (const StageId, s, &old.members)
-            VEC_PUSH(f->arena, &target->members, *s);
-        VEC_FOREACH (const StageId, s, &from->members)
-            VEC_PUSH(f->arena, &target->members, *s);
-        if (target->split == SPLIT_EDGES && !tessi_plan_stays_in_plane(f, p, target))
-            target->split = SPLIT_INTERIOR;
-        if (tessi_plan_order(&joined, f))
-            *p = joined;
+    for (int k = 0; k < 2 && tessi_plan_kernel(group) == KERNEL_TILE; k++) {
+        const int64_t times = 1 + draw(d, 20);
+        tessi_level_set_tile(group, group->n_dims - 1 - k,
+                             times * tessi_level_reach(&group->levels, k));
     }
 }
 
-/* ---- Tiles ----------------------------------------------------------------------------------- */
-
-/* Columns and rows that a thread of a kernel of tiles computes. */
-static void draw_outputs(PlanLevels *levels, Random *r)
+/* Levels that have a name, with other sizes. */
+static void draw_preset(Draw *d, uint32_t i, PlanGroup *group)
 {
-    static const uint8_t columns[] = { 1, 4, 2, 3 };
-    tessi_level_set_outputs(levels, 0, columns[draw(r, 4)]);
-    tessi_level_set_outputs(levels, 1, (uint8_t)(1 + draw(r, 3)));
-    draw_apart(levels, r);
-}
-
-static void draw_tile(const Plan *p, PlanGroup *group, Random *r)
-{
-    static const uint8_t sizes[] = { 1, 2, 3, 5, 8, 16, 33 };
-    static const uint16_t threads[] = { 32, 64, 7, 1 };
-    tessi_level_set_march(&group->levels, (PlanMarch){ 0 });
-    for (uint8_t d = 0; d < group->n_dims; d++)
-        tessi_level_set_tile(group, d, sizes[draw(r, sizeof sizes)] + (int64_t)draw(r, 2));
-    tessi_level_set_dealt(&group->levels, 0);
-    if (!p->gpu || group->n_dims < 2)
+    uint32_t n = 0;
+    PlanLevels levels;
+    while (tessi_level_preset_name(n))
+        n++;
+    bool there = false;
+    for (uint32_t tries = 2 * n; tries > 0 && !there; tries--)
+        there = tessi_edit_preset(&d->e, i, draw(d, n), &levels);
+    if (!there)
         return;
-    tessi_plan_set_kernel(group, KERNEL_TILE);
-    tessi_plan_drop_copies(group);
-    group->split = (Split[]){ SPLIT_NONE, SPLIT_INTERIOR, SPLIT_EDGES }[draw(r, 3)];
-    tessi_level_set_threads(&group->levels, 0, threads[draw(r, 4)]);
-    tessi_level_set_threads(&group->levels, 1, 1);
-    draw_outputs(&group->levels, r);
-    group->resident = 0;
-    group->packed = false;
-    group->frame = (PlanFrame){ 0 };
-    for (uint8_t d = 0; d + 2 < group->n_dims; d++)
-        tessi_level_set_tile(group, d, 1);
-    for (uint8_t k = 0; k < 2; k++) {
-        const uint8_t d = (uint8_t)(group->n_dims - 1 - k);
-        tessi_level_set_tile(group, d,
-                             tessi_level_tile(group, d) * tessi_level_reach(&group->levels, k));
+    tessi_plan_point_kernel(group);
+    for (uint8_t k = 0; k < levels.n; k++) {
+        const PlanLevel *level = &levels.at[k];
+        if (level->size)
+            levels.at[k] = draw_level(d, level->dim, (LevelHow)level->how, level->most);
+    }
+    group->levels = tessi_levels_arranged(&levels);
+    fit_tiles(d, group);
+}
+
+/* A level of a kind that the target has, along any dimension, is put in, made another size, or left out. */
+static void draw_any_level(Draw *d, PlanLevels *levels)
+{
+    LevelHow how;
+    do
+        how = (LevelHow)draw(d, N_LEVEL_HOWS);
+    while (how == (d->e.from->gpu ? LEVEL_SERIAL : LEVEL_THREAD));
+    const uint32_t dims = levels->n_dims ? levels->n_dims : 2;
+    const bool down = how == LEVEL_STEP && dims < 3;
+    PlanLevel level = draw_level(d, down ? 1 : (uint8_t)draw(d, dims), how, false);
+    level.size = draw(d, 4) ? level.size : 0;
+    if (draw(d, 4))
+        tessi_level_put(levels, &level);
+    else
+        tessi_level_leave_out(levels, level.dim, how);
+    *levels = tessi_levels_arranged(levels);
+}
+
+/* Transforms have other bits. */
+static bool keeps_bits(const Knob *k)
+{
+    return !tessi_streq(k->word, "transform");
+}
+
+static void draw_word(Draw *d, PlanGroup *group)
+{
+    uint32_t n = 0;
+    for (const Knob *k = tessi_knobs(); k->word; k++)
+        n++;
+    const Knob *k = &tessi_knobs()[draw(d, n)];
+    if (k->kind != KNOB_NUMBERS || !keeps_bits(k))
+        return;
+    if (tessi_knob_is_said(k, group)) {
+        tessi_knob_leave_out(k, group);
+        return;
+    }
+    tessi_knob_set_usual(k, group);
+    for (uint32_t i = 0; i < k->n; i++)
+        tessi_knob_set(k, i, group, draw_size(d, k->number[i].most));
+}
+
+static bool draw_copy(Draw *d, uint32_t i)
+{
+    StageList images = { 0 };
+    tessi_edit_images(&d->e, i, &images);
+    return images.n
+           && tessi_edit_copy(&d->e, i, images.at[draw(d, images.n)], (int)draw(d, N_STAGINGS + 1));
+}
+
+/* The group as it is here, split so, or else in the first way in which it is legal. */
+static void keep_group(Draw *d, uint32_t i, PlanGroup *group, uint32_t split)
+{
+    const uint32_t step = draw(d, 2) ? 1 : N_SPLITS - 1; /* up or down */
+    for (uint32_t k = 0; k < N_SPLITS && is_little(d, group); k++) {
+        group->split = (Split)((split + k * step) % N_SPLITS);
+        if (tessi_edit_group_as_it_is(&d->e, i, group, "drawn"))
+            return;
     }
 }
 
-/* Planes in the registers of threads, which have all points of a tile. */
-static void draw_held(PlanGroup *group, Random *r)
+/* One line of a group otherwise; `fresh`: the levels of a preset. */
+static void edit_group(Draw *d, uint32_t i, bool fresh)
 {
-    PlanMarch march = tessi_level_march(&group->levels);
-    march.ahead = draw(r, 2);
-    tessi_level_set_march(&group->levels, march);
-    for (uint8_t k = 0; k < 2; k++) {
-        const uint8_t outputs = tessi_level_outputs(&group->levels, k);
-        const uint16_t threads = (uint16_t)(1 + k + draw(r, 4));
-        tessi_level_set_threads(&group->levels, k, threads);
-        tessi_level_set_apart(&group->levels, k, 1);
-        tessi_level_set_tile(group, group->n_dims - 1 - k, (int64_t)threads * outputs);
-        VEC_FOREACH (PlanPass, pass, &group->passes) {
-            tessi_level_set_outputs(&pass->levels, k, outputs);
-            tessi_level_set_apart(&pass->levels, k, 1);
+    enum { LEVELS, PRESET, WORD, SPLIT, COPY, N_KINDS };
+    PlanGroup group = tessi_plan_copy(d->e.arena, d->e.from)->groups.at[i];
+    const uint32_t pass = draw(d, group.passes.n + 1);
+    uint32_t split = group.split;
+    switch (fresh ? PRESET : draw(d, N_KINDS)) {
+    case LEVELS: draw_any_level(d, tessi_edit_levels_of(&group, pass)); break;
+    case PRESET: draw_preset(d, i, &group); break;
+    case WORD: draw_word(d, &group); break;
+    case SPLIT: split = draw(d, N_SPLITS); break;
+    case COPY: draw_copy(d, i); return;
+    }
+    keep_group(d, i, &group, fresh ? draw(d, N_SPLITS) : split);
+}
+
+static void edit_warp(Draw *d, uint32_t i)
+{
+    const uint8_t outputs[2] = { (uint8_t)(1 << draw(d, 4)), (uint8_t)(1 + draw(d, 5)) };
+    Plan *p = tessi_plan_copy(d->e.arena, d->e.from);
+    PlanGroup *group = &p->groups.at[i];
+    const bool edges = draw(d, 2), planes = edges && group->n_dims > 2 && draw(d, 2);
+    const uint16_t beside = (uint16_t)(1 + (!edges || planes ? draw(d, 2) : 0));
+    if (edges ? tessi_plan_make_warp_edges(d->e.f, p, group, outputs, beside, planes)
+              : tessi_plan_make_warp(d->e.f, p, group, outputs, beside))
+        return;
+    const PlanLevel level = draw_level(d, 1, LEVEL_GRID, true);
+    tessi_level_set_march(&group->levels, (PlanMarch){ .least = (uint16_t)level.size,
+                                                       .most = (uint16_t)level.most,
+                                                       .blocks = level.blocks,
+                                                       .ahead = draw(d, 2),
+                                                       .planes = planes });
+    if (is_little(d, group))
+        tessi_edit_keep(&d->e, p, tessi_edit_about(&d->e, i), "drawn");
+}
+
+/* ---- Places ---------------------------------------------------------------------------------- */
+
+static bool code_fits(const Draw *d, const Plan *p)
+{
+    PlanCodeSize size = { 0 };
+    return tessi_plan_code_fits(d->e.f, p, MOST_NODES, MOST_NODES, &size);
+}
+
+/* Some of the stages inline; on CPUs, some of these in registers, in what loops read them again further down. */
+static void draw_places(Draw *d)
+{
+    const uint32_t eagerness = draw(d, 4);
+    GRAPH_FOREACH_STAGE (d->e.f->g, id) {
+        const Plan *before = d->e.from;
+        if (!d->e.f->can_inline[id.v] || draw(d, 4) >= eagerness)
+            continue;
+        tessi_edit_place(&d->e, id, PLACE_INLINE);
+        go_on(d);
+        d->e.from = code_fits(d, d->e.from) ? d->e.from : before;
+    }
+}
+
+static void draw_carries(Draw *d)
+{
+    if (d->e.from->gpu || draw(d, 3) == 0)
+        return;
+    GRAPH_FOREACH_STAGE (d->e.f->g, id) {
+        if (!tessi_plan_computes(d->e.f, id) || !tessi_plan_is_inline(d->e.from, id)
+            || draw(d, 3) == 0)
+            continue;
+        for (uint32_t i = 0; i < d->e.from->groups.n && i < MOST_GROUPS; i++) {
+            tessi_edit_carry(&d->e, i, draw(d, d->e.from->groups.at[i].passes.n + 1), id,
+                             (uint16_t)(1 + draw(d, draw(d, 4) ? 20 : 200)),
+                             (uint8_t)(1 + draw(d, 4)));
+            go_on(d);
         }
     }
 }
 
-/* Tiles computed whole, or in steps of a few rows (on GPUs of a plane) with rings. */
-static void draw_rings(Plan *p, PlanGroup *group, Random *r)
+/* Groups that share loops, groups computed by the tiles of others, and inlined stages by passes of tiles. */
+static void draw_groups(Draw *d)
 {
-    static const uint8_t steps[] = { 1, 2, 3, 4, 8, 13 };
-    tessi_level_set_roll(&group->levels, 0);
-    if (!p->gpu && group->n_dims > 1 && draw(r, 2))
-        tessi_level_set_roll(&group->levels, steps[draw(r, sizeof steps)]);
-    const bool planes = p->gpu && group->n_dims > 2 && draw(r, 2);
-    if (planes)
-        tessi_level_set_roll(&group->levels, 1);
-    if (p->gpu && group->n_dims > 2)
-        tessi_level_set_tile(group, tessi_level_roll_dim(group), planes ? 1 + draw(r, 4) : 1);
-    if (planes && draw(r, 2))
-        draw_held(group, r);
-    tessi_plan_place_passes(p, group);
-}
-
-/* Has group `k` computed by passes of group `i`: as a pass of its own, or in an earlier one. */
-static void absorb(const PlanFacts *f, Plan *p, uint32_t i, uint32_t k, Random *r)
-{
-    PlanGroup *into = &p->groups.at[i];
-    const PlanGroup *from = &p->groups.at[k];
-    if (!tessi_level_tile(into, 0))
-        draw_tile(p, into, r);
-    PlanPass pass = { 0 };
-    tessi_levels_one_by_one(&pass.levels, 0);
-    if (into->split == SPLIT_INTERIOR)
-        tessi_level_set_rows(&pass.levels, tessi_level_rows(&from->levels));
-    if (p->gpu)
-        draw_outputs(&pass.levels, r);
-    VEC_FOREACH (const StageId, s, &from->members) {
-        VEC_PUSH(f->arena, &pass.stages, *s);
-        if (f->returned[s->v]) /* copied out as well */
-            VEC_PUSH(f->arena, &into->members, *s);
+    for (uint32_t tries = draw(d, 24); tries-- > 0 && d->e.from->groups.n > 1;) {
+        const uint32_t i = draw(d, d->e.from->groups.n), k = draw(d, d->e.from->groups.n);
+        if (i == k)
+            edit_group(d, i, draw(d, 2));
+        else if (draw(d, 2))
+            tessi_edit_join(&d->e, i, k);
         else
-            p->stage[s->v].placement = PLACE_SCRATCH;
+            tessi_edit_fuse(&d->e, i, k);
+        go_on(d);
     }
-    bool join = into->passes.n && draw(r, 3) == 0;
-    VEC(PlanPass) passes = { 0 };
-    VEC_FOREACH (const PlanPass, old, &from->passes)
-        VEC_PUSH(f->arena, &passes, *old);
-    if (!join)
-        VEC_PUSH(f->arena, &passes, pass);
-    VEC_FOREACH (PlanPass, old, &into->passes) {
-        if (join)
-            VEC_FOREACH (const StageId, s, &pass.stages)
-                VEC_PUSH(f->arena, &old->stages, *s);
-        join = false;
-        VEC_PUSH(f->arena, &passes, *old);
-    }
-    into->passes.at = passes.at;
-    into->passes.n = into->passes.cap = passes.n;
-    draw_rings(p, into, r);
-    for (uint32_t j = k; j + 1 < p->groups.n; j++)
-        p->groups.at[j] = p->groups.at[j + 1];
-    p->groups.n--;
 }
 
-static Plan *tile_some(const PlanFacts *f, Plan *p, Random *r)
+static void draw_loops(Draw *d)
 {
-    for (uint32_t tries = draw(r, 16); tries-- > 0;) {
-        uint32_t i = draw(r, p->groups.n), k = draw(r, p->groups.n);
-        Plan *tiled = tessi_plan_copy(f->arena, p);
-        if (i == k) {
-            draw_tile(p, &tiled->groups.at[i], r);
-            tiled->groups.at[i].stream = !p->gpu && draw(r, 2);
-        } else {
-            absorb(f, tiled, i, k, r);
-        }
-        if (tessi_plan_order(tiled, f) && !tessi_plan_verify_with(f, tiled))
-            p = tiled;
-    }
-    return p;
-}
-
-/* Groups that warps can compute. */
-static Plan *warp_some(const PlanFacts *f, Plan *p, Random *r)
-{
-    for (uint32_t i = 0; i < p->groups.n; i++) {
-        if (draw(r, 3))
-            continue;
-        Plan *warps = tessi_plan_copy(f->arena, p);
-        PlanGroup *group = &warps->groups.at[i];
-        const uint8_t outputs[2] = { (uint8_t)(1 << draw(r, 4)), (uint8_t)(1 + draw(r, 5)) };
-        const bool edges = draw(r, 2), planes = edges && group->n_dims > 2 && draw(r, 2);
-        const uint16_t side_by_side = (uint16_t)(1 + (!edges || planes ? draw(r, 2) : 0));
-        const char *fault =
-            edges ? tessi_plan_make_warp_edges(f, warps, group, outputs, side_by_side, planes)
-                  : tessi_plan_make_warp(f, warps, group, outputs, side_by_side);
-        if (fault)
-            continue;
-        PlanMarch march = draw_march(r);
-        march.planes = planes;
-        tessi_level_set_march(&group->levels, march);
-        group->resident = (uint8_t)draw(r, 3);
-        if (tessi_plan_order(warps, f) && !tessi_plan_verify_with(f, warps))
-            p = warps;
-    }
-    return p;
-}
-
-/* Frames around the blocks inside, of kernels that can have them. */
-static void frame_some(const PlanFacts *f, Plan *p, Random *r)
-{
-    static const uint8_t sizes[] = { 2, 8, 4, 16 };
-    VEC_FOREACH (PlanGroup, group, &p->groups) {
-        const Split split = group->split;
-        if (!p->gpu || group->frame.rows[0] || tessi_plan_is_spread(group) || draw(r, 3) == 0)
-            continue;
-        group->split = SPLIT_EDGES;
-        for (int side = 0; side < 2; side++) {
-            group->frame.rows[side] = sizes[draw(r, 4)];
-            group->frame.columns[side] = 4 * sizes[draw(r, 4)];
-        }
-        if (tessi_plan_verify_with(f, p)) {
-            group->frame = (PlanFrame){ 0 };
-            group->split = split;
+    const uint32_t n = d->e.from->groups.n < MOST_GROUPS ? d->e.from->groups.n : MOST_GROUPS;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t edits = 1 + draw(d, 10);
+        for (uint32_t k = 0; k < edits; k++) {
+            if (d->e.from->gpu && draw(d, 8) == 0)
+                edit_warp(d, i);
+            else
+                edit_group(d, i, k == 0);
+            go_on(d);
         }
     }
 }
-
-/* Some of the inlined stages in registers, in loops that can have bands of rows. */
-static void carry_some(const PlanFacts *f, Plan *p, Random *r)
-{
-    static const uint8_t bands[] = { 1, 2, 3, 7, 16, 33, 200 };
-    if (p->gpu || draw(r, 3) == 0)
-        return;
-    GRAPH_FOREACH_STAGE (f->g, id) {
-        if (!tessi_plan_computes(f, id) || !tessi_plan_is_inline(p, id) || draw(r, 3) == 0)
-            continue;
-        p->stage[id.v].placement = PLACE_REGISTERS;
-        VEC_FOREACH (PlanGroup, group, &p->groups) {
-            for (uint32_t k = 0; k <= group->passes.n; k++) {
-                PlanLevels *levels =
-                    k < group->passes.n ? &group->passes.at[k].levels : &group->levels;
-                if (tessi_level_band(levels))
-                    continue;
-                tessi_level_set_band(levels, bands[draw(r, sizeof bands)]);
-                if (tessi_plan_verify_with(f, p))
-                    tessi_level_set_band(levels, 0);
-            }
-        }
-        if (tessi_plan_verify_with(f, p))
-            p->stage[id.v].placement = PLACE_INLINE;
-    }
-}
-
-enum { EDITS = 6 };
 
 Plan *tessi_plan_random(Arena *a, const Graph *g, const Machine *m, uint64_t seed)
 {
-    PlanFacts *f = tessi_plan_facts(a, g);
-    Plan *p = tessi_plan_empty(f, m->name);
-    Random r = { tessi_hash_u64(seed, 1) };
-    p->gpu = tessi_machine_is_gpu(m);
-    if (!p->gpu && draw(&r, 3) == 0)
-        p->width = (uint8_t)(PLAN_LEAST_WIDTH << draw(&r, 3));
-    inline_some(f, p, &r);
-    GRAPH_FOREACH_STAGE (g, id) {
-        if (!tessi_plan_computes(f, id) || p->stage[id.v].placement != PLACE_MEMORY)
-            continue;
-        PlanGroup *group = tessi_plan_add_group(p, g, id);
-        group->reason = "drawn";
-        if (draw(&r, 3) == 0)
-            tessi_level_set_parallel(group, false);
-        if (draw(&r, 3) == 0)
-            tessi_level_set_vector(group, false);
-        if (draw(&r, 3) == 0)
-            group->split = SPLIT_NONE;
-        if (p->gpu) {
-            draw_kernel(f, p, group, &r);
-            continue;
-        }
-        if (tessi_plan_can_join_rows(f, id) && group->split == SPLIT_INTERIOR && draw(&r, 2))
-            tessi_level_set_rows(&group->levels, (uint8_t)(2 + draw(&r, 4)));
-        if (draw(&r, 3) == 0 && group->n_dims)
-            tessi_level_set_columns(&group->levels, (uint8_t)(1 + draw(&r, 3)));
-        if (tessi_level_parallel(&group->levels) && group->n_dims > 1 && draw(&r, 3) == 0
-            && tessi_stage(g, id)->kind == STAGE_COMPUTE)
-            tessi_level_set_dealt(&group->levels,
-                                  (uint16_t)(tessi_level_rows(&group->levels) * (1 + draw(&r, 6))));
-    }
-    join_some(f, p, &r);
-    if (p->groups.n)
-        p = tile_some(f, p, &r);
-    if (p->gpu)
-        p = warp_some(f, p, &r);
-    frame_some(f, p, &r);
-    carry_some(f, p, &r);
-    PlanDraw d = { tessi_hash_u64(seed, 2) };
-    if (!p->gpu) /* large blocks of many threads take the interpreter of loops seconds */
-        tessi_plan_draw_edits(f, p, EDITS, &d);
-    return p;
+    PlanNeighbours made = { 0 };
+    Plan *start = tessi_plan_naive(a, g, m);
+    Draw d = { { .arena = a, .f = tessi_plan_facts(a, g), .out = &made }, tessi_hash_u64(seed, 1) };
+    if (!start->gpu && draw(&d, 3) == 0)
+        start->width = (uint8_t)(PLAN_LEAST_WIDTH << draw(&d, 3));
+    d.e.from = start;
+    draw_places(&d);
+    draw_loops(&d);
+    draw_groups(&d);
+    draw_loops(&d);
+    draw_carries(&d);
+    return tessi_plan_copy(a, d.e.from);
 }

