@@ -76,7 +76,7 @@ set(TESSERA_SOURCES
     src/loop/lower_general.c src/loop/lower_given.c src/loop/lower_group.c src/loop/lower_job.c src/loop/lower_kernel.c
     src/loop/lower_line.c src/loop/lower_lines.c src/loop/lower_march.c src/loop/lower_median.c
     src/loop/lower_median_kernel.c src/loop/lower_nest.c src/loop/lower_pack.c src/loop/lower_patch.c
-    src/loop/lower_pieces.c src/loop/lower_planes.c src/loop/lower_point.c src/loop/lower_points.c
+    src/loop/lower_pieces.c src/loop/lower_point.c src/loop/lower_points.c
     src/loop/lower_read.c src/loop/lower_reduce.c
     src/loop/lower_repeat.c src/loop/lower_rolling.c src/loop/lower_rows.c src/loop/lower_scan.c src/loop/lower_scope.c
     src/loop/lower_select.c src/loop/lower_size.c src/loop/lower_spectrum.c src/loop/lower_staged.c
@@ -93,7 +93,7 @@ set(TESSERA_SOURCES
     src/plan/plan_choose.c src/plan/plan_copy.c src/plan/plan_cost.c src/plan/plan_edits.c
     src/plan/plan_estimate.c src/plan/plan_explain.c
     src/plan/plan_extent.c src/plan/plan_frame.c src/plan/plan_fuse.c src/plan/plan_gpu.c src/plan/plan_gpu_cost.c
-    src/plan/plan_gpu_explain.c src/plan/plan_gpu_memory.c src/plan/plan_gpu_planes.c
+    src/plan/plan_gpu_explain.c src/plan/plan_gpu_memory.c
     src/plan/plan_gpu_reads.c src/plan/plan_gpu_tile.c src/plan/plan_group_cost.c
     src/plan/plan_groups.c
     src/plan/plan_keep.c src/plan/plan_knobs.c src/plan/plan_levels.c src/plan/plan_isp.c src/plan/plan_median.c

@@ -83,9 +83,9 @@ static void loop(CWriter *w, const LStmt *s, bool is_last)
     const CText begin = tessi_c_printed(w, s->a), end = tessi_c_bound(w, s, s->b, "end");
     if (parallel)
         tessi_c_line(w, "%s%s", t->parallel,
-                     simd                                                    ? "_SIMD"
-                     : s->flags & LFOR_DEALT || has_windows(&s->body, false) ? "_LONG"
-                                                                             : "");
+                     simd                           ? "_SIMD"
+                     : has_windows(&s->body, false) ? "_LONG"
+                                                    : "");
     else if (simd)
         tessi_c_line(w, "%s", t->simd);
     else if (s->flags & LFOR_UNROLL)

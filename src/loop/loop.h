@@ -136,8 +136,6 @@ enum {
     LFOR_SIMD = 2,     /* may be executed in vectors: no carried dependence */
     LFOR_UNROLL = 4,
     LFOR_ROLLED = 32, /* not worth unrolling, but for `vectors` iterations */
-    /* parallel: each iteration goes to the next core that is free, not in equal parts */
-    LFOR_DEALT = 64,
     /* parallel, of kernels: iterations have blocks of their own, or threads of the block, along `axis` */
     LFOR_GRID = 8,
     LFOR_THREAD = 16

@@ -335,7 +335,6 @@ static void print_for(Printer *pr, const LStmt *s)
     if (of_kernel)
         tessi_text_addf(pr->out, "%s %u ", s->flags & LFOR_GRID ? "grid" : "thread", s->axis);
     tessi_text_add(pr->out, s->flags & LFOR_PARALLEL && !of_kernel ? "parallel " : "");
-    tessi_text_add(pr->out, s->flags & LFOR_DEALT ? "dealt " : "");
     tessi_text_add(pr->out, s->flags & LFOR_SIMD ? "simd " : "");
     if (s->flags & LFOR_SIMD && s->vectors > 1)
         tessi_text_addf(pr->out, "%d ", s->vectors);

@@ -351,7 +351,6 @@ static bool read_loop_flags(LoopReader *r, LStmt *s)
     }
     s->axis = (uint8_t)axis;
     *flags |= tessi_loop_accept_word(r, "parallel") ? LFOR_PARALLEL : 0;
-    *flags |= *flags & LFOR_PARALLEL && tessi_loop_accept_word(r, "dealt") ? LFOR_DEALT : 0;
     if (tessi_loop_accept_word(r, "simd")) {
         *flags |= LFOR_SIMD;
         s->vectors = read_side_by_side(r, "the vectors of a loop are 1 to 255");

@@ -22,8 +22,6 @@ LExprId tessi_eval_step(Lower *l, ExprId body, const LExprId *state);
 LExprId tessi_eval_stage(Lower *l, StageId s, const Coord *at, bool pinned);
 /* Where scratch memory holds the points whose coordinate in dimension `d` is `at`. */
 LExprId tessi_place_index(Lower *l, const Place *place, int d, LExprId at);
-/* What is read of a stage in scratch memory along dimension `d` stands there, answered by its rule. */
-bool tessi_place_answers(const Place *place, int d);
 /* The inlined stage has this value there, as far as the innermost scope reaches. */
 void tessi_eval_is(Lower *l, StageId s, const Coord *at, LExprId value);
 /* "input_m1_p1": the wanted name of a value of the stage; none for reads that are not at a constant distance. */

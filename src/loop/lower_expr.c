@@ -83,11 +83,6 @@ LExprId tessi_place_index(Lower *l, const Place *place, int d, LExprId at)
     return tessi_l_op(l, OP_SUB, at, place->origin[d]);
 }
 
-bool tessi_place_answers(const Place *place, int d)
-{
-    return place->scratch.v && !(place->ruled && d == place->ring_dim);
-}
-
 static LExprId load_stored(Lower *l, StageId s, const Coord *at, bool pinned)
 {
     const Stage *stage = tessi_stage(l->g, s);

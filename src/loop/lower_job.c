@@ -356,7 +356,6 @@ static const PlanCarries *carries_of(Lower *l, const Job *job)
 void tessi_job_nest(Lower *l, const PlanGroup *group, uint8_t rows, Nest *nest, const Job *job)
 {
     nest->parallel = tessi_level_parallel(&group->levels) && !nest->tiled;
-    nest->strip_rows = nest->tiled ? 0 : tessi_level_dealt(&group->levels);
     nest->vector = tessi_level_vector(&group->levels);
     nest->split = group->split != SPLIT_NONE && job->roots;
     nest->roots = job->roots;

@@ -157,20 +157,6 @@ static void chunked_line(Lower *l, const Nest *nest, const Bounds *b)
     tessi_scope_close(l);
 }
 
-/* A parallel loop over [from, to), of which a task takes `n`: opens the loop over tasks and gives the range of one
- * and the flags of the loop over it. Without strips that is the whole. */
-static void open_strip(Lower *l, const Nest *nest, uint32_t n, LExprId *from, LExprId *to,
-                       uint8_t *flags)
-{
-    if (!nest->strip_rows)
-        return;
-    LVarId strip = tessi_scope_for(l, "strip", *from, *to, n, *flags | LFOR_DEALT);
-    *from = tessi_lexpr_var(l->p, strip);
-    LExprId end = tessi_l_op(l, OP_ADD, *from, tessi_l_int(l, n));
-    *to = tessi_scope_let(l, "strip_end", tessi_l_op(l, OP_MIN, end, *to));
-    *flags = 0;
-}
-
 static uint8_t row_dim(const Nest *nest)
 {
     return (uint8_t)(nest->n_dims - 2);
@@ -182,7 +168,7 @@ static bool has_short_rows(Lower *l, const Nest *nest)
 {
     enum { SHORT = 256 };
     int64_t points;
-    return nest->n_dims > 2 && nest->parallel && !nest->strip_rows
+    return nest->n_dims > 2 && nest->parallel
            && tessi_size_is_const(l->g, nest->count[nest->n_dims - 1], &points) && points < SHORT
            && !tessi_size_is_const(l->g, nest->count[nest->n_dims - 3], &points);
 }
@@ -213,7 +199,6 @@ LExprId tessi_nest_rows(Lower *l, const Nest *nest, Coord *coord, uint8_t flags)
         from = tessi_l_int(l, 0);
         to = tessi_nest_row_count(l, nest);
     }
-    open_strip(l, nest, nest->strip_rows, &from, &to, &flags);
     LVarId row = tessi_scope_for(l, outer == 1 ? tessi_dim_name(2, 0) : "row", from, to, 1, flags);
     LExprId number = tessi_lexpr_var(l->p, row);
     if (outer == 1) {
@@ -293,11 +278,9 @@ LExprId tessi_nest_has_vectors(Lower *l, const Bounds *b)
 static LExprId open_blocks(Lower *l, const Nest *nest, Coord *coord)
 {
     uint8_t row = row_dim(nest), flags = nest->parallel ? LFOR_PARALLEL : 0;
-    LExprId begin = nest->from[0], end = nest->to[0];
-    if (!row) {
-        open_strip(l, nest, nest->strip_rows, &begin, &end, &flags);
-        return tessi_lexpr_var(l->p, tessi_scope_for(l, "block", begin, end, nest->rows, flags));
-    }
+    if (!row)
+        return tessi_lexpr_var(
+            l->p, tessi_scope_for(l, "block", nest->from[0], nest->to[0], nest->rows, flags));
     if (has_short_rows(l, nest)) {
         open_planes(l, nest, coord, flags);
         return tessi_lexpr_var(
@@ -309,10 +292,7 @@ static LExprId open_blocks(Lower *l, const Nest *nest, Coord *coord)
     LExprId blocks = tessi_l_op(l, OP_FLOORDIV, extent, rows), total = blocks;
     for (uint8_t d = 0; d < row; d++)
         total = tessi_l_op(l, OP_MUL, total, tessi_nest_extent(l, nest, d));
-    begin = tessi_l_int(l, 0);
-    end = total;
-    open_strip(l, nest, (uint32_t)(nest->strip_rows / nest->rows), &begin, &end, &flags);
-    LVarId block = tessi_scope_for(l, "block", begin, end, 1, flags);
+    LVarId block = tessi_scope_for(l, "block", tessi_l_int(l, 0), total, 1, flags);
     LExprId number = tessi_lexpr_var(l->p, block);
     LExprId first = tessi_l_op(l, OP_MUL, tessi_l_op(l, OP_FLOORMOD, number, blocks), rows);
     first = tessi_l_op(l, OP_ADD, first, nest->from[row]);

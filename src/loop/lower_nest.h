@@ -19,8 +19,7 @@ struct Nest {
     LExprId from[MAX_DIMS], to[MAX_DIMS];
     SizeId count[MAX_DIMS]; /* the variables are less than this, for proofs */
     bool parallel, vector, split;
-    uint16_t strip_rows; /* of a parallel loop, that a task takes; 0 = equal parts */
-    bool tiled;          /* part of a tile: points may be computed twice, and most have no edges */
+    bool tiled;  /* part of a tile: points may be computed twice, and most have no edges */
     bool pinned; /* the coordinates are in the range only where the innermost scope is executed */
     bool beyond[MAX_DIMS]; /* the range may leave the image, where everything wraps around */
     /* of nests of two dimensions or more: computed together where all reads are inside; 0 and 1 = one at a time */

@@ -145,13 +145,7 @@ static Thread open_rows(const Tiles *t, const Part *part)
 
 static Thread open_threads(const Tiles *t, const Part *part)
 {
-    if (!t->holds)
-        return t->nest ? open_rows(t, part) : open_line(t, part);
-    Thread thread = { .column = { 0 } }; /* they are open */
-    for (int k = 0; k < 2; k++)
-        thread.at[k] = thread.first[k] = t->own_point[k];
-    t->l->tile_depth = tessi_scope_depth(t->l);
-    return thread;
+    return t->nest ? open_rows(t, part) : open_line(t, part);
 }
 
 /* Some of the points from here on are needed. */
@@ -161,72 +155,12 @@ LExprId tessi_points_before_limit(Lower *l, const Part *part, const LExprId *at)
     return tessi_l_op(l, OP_AND, y, tessi_l_op(l, OP_LT, at[1], part->limit[1]));
 }
 
-/* Stores what the thread has computed of a member, where its points are there. */
-static void give_what_is_there(const Tiles *t, const Part *part, uint32_t member,
-                               const LExprId *first)
-{
-    Lower *l = t->l;
-    const StageId id = t->group->members.at[member];
-    const PlanOutputs outputs = tessi_level_outputs_all(&t->group->levels);
-    for (uint32_t i = 0; i < (uint32_t)outputs.of[0] * outputs.of[1]; i++) {
-        const uint32_t of[2] = { i / outputs.of[0], i % outputs.of[0] };
-        LExprId cell[1 + MAX_DIMS], at[MAX_DIMS], there = { 0 };
-        for (uint8_t d = 0; d < t->y; d++) {
-            cell[1 + d] = t->outer[d].e;
-            at[d] = tessi_l_int(l, 0);
-        }
-        for (int k = 0; k < 2; k++) {
-            const uint8_t d = (uint8_t)(t->y + k);
-            cell[1 + d] = tessi_l_op(l, OP_ADD, first[k], tessi_l_int(l, of[k]));
-            at[d] = tessi_l_int(l, of[k]);
-            LExprId is = tessi_l_op(l, OP_LT, cell[1 + d], part->nest.to[d]);
-            there = there.v ? tessi_l_op(l, OP_AND, there, is) : is;
-        }
-        cell[0] = tessi_lexpr_load(l->p, t->result[member], at, t->n_dims);
-        tessi_scope_place(l, cell + 1, t->n_dims);
-        tessi_scope_if(l, there);
-        tessi_tile_gives(l, l->buffer[id.v], cell + 1, t->n_dims, cell, 1u + t->n_dims, 1);
-        tessi_scope_close(l);
-    }
-}
-
-/* The points of a thread that holds what they read, at places that the compiler has to know: where some are not there,
- * all are computed, and those that are there stored. */
-static void held_points(const Tiles *t, Part *part, const Thread *thread)
-{
-    Lower *l = t->l;
-    const StageList *members = &t->group->members;
-    const bool stores = !part->job.to_scratch;
-    if (!stores) {
-        whole_patch(t, part, thread, false, true);
-        return;
-    }
-    tessi_scope_if(l, is_whole(t, part, thread));
-    whole_patch(t, part, thread, false, false);
-    tessi_scope_else(l);
-    for (uint32_t i = 0; i < members->n; i++)
-        l->place[members->at[i].v].scratch = t->result[i];
-    part->job.to_scratch = true;
-    whole_patch(t, part, thread, false, true);
-    part->job.to_scratch = false;
-    for (uint32_t i = 0; i < members->n; i++)
-        l->place[members->at[i].v].scratch = (LBufferId){ 0 };
-    for (uint32_t i = 0; i < members->n; i++)
-        give_what_is_there(t, part, i, thread->first);
-    tessi_scope_close(l);
-}
-
 /* In shared memory points that are not there do no harm: what holds there is filled in later. */
 void tessi_points_anywhere(const Tiles *t, Part *part)
 {
     Lower *l = t->l;
     const uint32_t depth = tessi_scope_depth(l);
     const Thread thread = open_threads(t, part);
-    if (t->holds) {
-        held_points(t, part, &thread);
-        tessi_scope_close_to(l, depth);
-        return;
-    }
     const LExprId inside = tessi_tiles_patch_inside(t, part, thread.first);
     if (inside.v) {
         tessi_scope_if(l, inside);

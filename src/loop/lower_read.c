@@ -302,7 +302,7 @@ void tessi_read(Lower *l, const Eval *ev, const Access *access, Read *out)
         } else {
             c = affine_coord(l, ev, ev->coord, dim);
             c.e = tessi_read_affine(l, ev, dim);
-            if (tessi_place_answers(place, d) || place->passes[d]) {
+            if (place->scratch.v || place->passes[d]) {
                 c.beyond = place->wraps[d];
                 out->at[d] = c;
                 continue;
@@ -373,7 +373,7 @@ static void guards_of_load(Lower *l, const Access *access, const Coord *coord, G
     for (int d = 0; d < access->n_dims; d++) {
         const AccessDim *dim = &access->dim[d];
         at[d] = opaque_coord((LExprId){ 0 }, producer->size[d]);
-        if (dim->absolute || tessi_place_answers(place, d))
+        if (dim->absolute || place->scratch.v)
             continue;
         Coord c = affine_coord(l, NULL, coord, dim);
         if (tessi_read_goes_beyond(l, access, d, c.beyond)) {

@@ -112,10 +112,8 @@ typedef struct Place {
     /* elements along a dimension, which are used again in turn; 0: as many as there are */
     int64_t ring;
     uint8_t ring_dim;
-    int64_t columns;      /* of a row that hold values; kernels only */
-    bool wraps[MAX_DIMS]; /* may be evaluated beyond its edges, where all wraps around */
-    /* reads along the ring are answered by their rules: it holds nothing beyond the edges */
-    bool ruled;
+    int64_t columns;       /* of a row that hold values; kernels only */
+    bool wraps[MAX_DIMS];  /* may be evaluated beyond its edges, where all wraps around */
     bool passes[MAX_DIMS]; /* the same, where what it reads answers the rules of its readers */
 } Place;
 

@@ -4,9 +4,6 @@
  *   for blocks: for each pass, then the members:
  *                   for threads: `outputs` columns and rows of points, straight-line
  *
- * With rings of planes a block goes through some, beginning above its first: in each step a pass computes the plane
- * that has come into reach, and what is no longer needed is overwritten. Along them reads are answered by their rules.
- *
  * Blocks that lie inside with all they read answer no rules. In others reads of images are answered by their
  * rules; what a stage holds beyond its own edges, computed like all else, is then replaced by what its readers' rule
  * answers (see plan_region.c). */
@@ -14,11 +11,6 @@
 #include "loop/lower_group.h"
 
 /* ---- Parts ----------------------------------------------------------------------------------- */
-
-static bool has_rings(const Tiles *t)
-{
-    return tessi_level_roll(&t->group->levels) > 0;
-}
 
 /* Pass number i; the members come after the last. */
 static Part part_of(const Tiles *t, uint32_t i)
@@ -45,11 +37,6 @@ static Part part_of(const Tiles *t, uint32_t i)
         part.extent.n[k] = members ? t->size[k] : t->extent[i].n[k];
     }
     tessi_nest_whole(t->l, tessi_stage(t->l->g, part.job.stage[0]), &part.nest);
-    if (has_rings(t) && !members) {
-        const PlanRegion *region = &t->regions.at[part.job.stage[0].v];
-        part.ahead = region->ahead[tessi_level_roll_dim(group)];
-        part.above = -region->lo[tessi_level_roll_dim(group)];
-    }
     for (uint8_t d = 0; d < t->n_dims; d++)
         part.nest.beyond[d] = !members && t->regions.wraps[part.job.stage[0].v][d];
     return part;
@@ -67,18 +54,10 @@ static void find_places(const Tiles *t)
             b.n_dims = s->n_dims;
             for (uint8_t d = 0; d < t->y; d++)
                 b.size[d] = tessi_l_int(l, 1);
-            if (has_rings(t))
-                b.size[tessi_level_roll_dim(t->group)] = tessi_l_int(l, t->extent[i].planes);
             b.size[t->y] = tessi_l_int(l, t->extent[i].n[0]);
             b.size[t->y + 1] = tessi_l_int(l, tessi_plan_shared_pitch(s, &t->extent[i]));
             l->place[id->v].scratch = tessi_loop_buffer(l->p, &b);
             l->place[id->v].columns = t->extent[i].n[1];
-            if (!has_rings(t))
-                continue;
-            Place *place = &l->place[id->v];
-            place->ring = t->extent[i].planes;
-            place->ring_dim = tessi_level_roll_dim(t->group);
-            place->ruled = true;
         }
     }
     tessi_places_wrap(l, &t->regions);
@@ -87,10 +66,6 @@ static void find_places(const Tiles *t)
 void tessi_tiles_declare(const Tiles *t)
 {
     Lower *l = t->l;
-    if (t->holds) {
-        tessi_planes_declare(t);
-        return;
-    }
     for (uint32_t i = 0; i < t->group->passes.n; i++) {
         VEC_FOREACH (const StageId, id, &t->group->passes.at[i].stages) {
             Place *place = &l->place[id->v];
@@ -208,13 +183,11 @@ static void tile_coords(const Tiles *t, const Part *part, Coord *coord)
         coord[d] = tessi_nest_coord(&part->nest, d, (LExprId){ 0 });
         coord[d].count = members->size[d];
         const int k = d - t->y;
-        if (k < 0 && !(has_rings(t) && d == tessi_level_roll_dim(t->group)))
+        if (k < 0)
             continue;
-        const int64_t ahead =
-            t->holds ? 0 : part->ahead; /* what is held is of planes that are there */
-        coord[d].lo = k < 0 ? ahead : part->extent.lo[k];
-        coord[d].hi = k < 0 ? ahead : part->extent.lo[k] + part->extent.n[k] - 1;
-        coord[d].less = k < 0 ? 0 : t->size[k] - 1;
+        coord[d].lo = part->extent.lo[k];
+        coord[d].hi = part->extent.lo[k] + part->extent.n[k] - 1;
+        coord[d].less = t->size[k] - 1;
         if (k > 0) {
             coord[d].hi += part->outputs.of[0] - 1;
             coord[d].less += tessi_level_outputs(&t->group->levels, 0) - 1;
@@ -260,7 +233,7 @@ LExprId tessi_tiles_patch_inside(const Tiles *t, const Part *part, const LExprId
     GuardList guards = { 0 };
     LExprId from[MAX_DIMS], to[MAX_DIMS], at[MAX_DIMS];
     Coord coord[MAX_DIMS];
-    if (t->nest || t->holds || !tessi_plan_is_spread(t->group))
+    if (t->nest || !tessi_plan_is_spread(t->group))
         return (LExprId){ 0 };
     patch_coords(t, part, coord);
     tessi_nest_guards(l, &part->nest, coord, &guards);
@@ -293,39 +266,11 @@ static bool answers_no_rules(const Tiles *t, const Part *part)
     return guards.n == 0;
 }
 
-/* The plane of a part in this step, where it is needed. */
-static void open_plane(Tiles *t, const Part *part)
+/* Where `inside` holds without rules; none: it is not asked. Barriers stand between parts, not in the branches. */
+void tessi_tiles_run(const Tiles *t, Part *part, Which which, LExprId inside)
 {
     Lower *l = t->l;
-    const uint8_t z = tessi_level_roll_dim(t->group);
-    LExprId plane = tessi_l_op(l, OP_ADD, t->plane, tessi_l_int(l, part->ahead));
-    LExprId from = t->planes[0], to = t->planes[1];
-    if (part->job.to_scratch) {
-        from = tessi_l_op(l, OP_SUB, from, tessi_l_int(l, part->above));
-        from = tessi_l_op(l, OP_MAX, from, tessi_l_int(l, 0));
-        to = tessi_l_op(l, OP_ADD, to, tessi_l_int(l, part->ahead));
-        to = tessi_l_op(l, OP_MIN, to, part->nest.to[z]);
-        plane = tessi_scope_let(l, "plane", plane);
-    }
-    t->outer[z] = tessi_nest_coord(&part->nest, z, plane);
-    tessi_scope_if(l, tessi_in_range(l, plane, from, to));
-}
-
-/* Where `inside` holds without rules; none: it is not asked. Barriers stand between parts, not in the branches. */
-void tessi_tiles_run(const Tiles *tiles, Part *part, Which which, LExprId inside)
-{
-    Lower *l = tiles->l;
-    if (tiles->holds && tessi_level_march(&tiles->group->levels).ahead)
-        tessi_planes_fetch(tiles);
-    for (uint32_t i = 0; i <= tiles->group->passes.n; i++) {
-        Tiles part_of_step = *tiles, *t = &part_of_step;
-        const uint32_t depth = tessi_scope_depth(l);
-        if (t->holds && part[i].job.to_scratch)
-            tessi_planes_open_pass(t, &part[i], i);
-        else if (t->holds)
-            tessi_planes_open_members(t);
-        else if (t->plane.v)
-            open_plane(t, &part[i]);
+    for (uint32_t i = 0; i <= t->group->passes.n; i++) {
         if (!t->nest)
             tessi_comment_stages(l, part[i].job.stage, part[i].job.n);
         const bool differ =
@@ -341,14 +286,9 @@ void tessi_tiles_run(const Tiles *tiles, Part *part, Which which, LExprId inside
             tessi_points_anywhere(t, &part[i]);
         if (differ)
             tessi_scope_close(l);
-        if (t->holds && part[i].job.to_scratch)
-            tessi_planes_fill(t, &part[i], i);
-        else if (which != BLOCKS_INSIDE && part[i].job.to_scratch)
+        if (which != BLOCKS_INSIDE && part[i].job.to_scratch)
             fill_borders(t, &part[i]);
-        tessi_scope_close_to(l, depth);
     }
-    if (tiles->holds)
-        tessi_planes_move(tiles);
 }
 
 /* The parts of a kernel, with the places of what they have in shared memory. */
@@ -358,7 +298,7 @@ Part *tessi_tiles_parts(const Tiles *t)
     const uint32_t n = t->group->passes.n + 1;
     Part *part = ARENA_NEW_ARRAY(l->arena, Part, n);
     if (!t->nest)
-        (t->holds ? tessi_planes_find : find_places)(t);
+        find_places(t);
     l->n_loop_dims = t->n_dims;
     l->inside_last = l->inside_rows = false;
     for (uint32_t i = 0; i < n; i++) {
@@ -424,62 +364,6 @@ static void copy_images(const Tiles *t, const Nest *members, Which which, LExprI
     tessi_staged_block(l, copies);
 }
 
-/* Opens blocks along z, one for some planes of a point of the dimensions before. */
-static void open_planes(Tiles *t, const Nest *members)
-{
-    Lower *l = t->l;
-    const uint8_t z = tessi_level_roll_dim(t->group);
-    const int64_t planes = tessi_level_tile(t->group, z);
-    LExprId blocks = tessi_kernel_blocks(l, members->to[z], planes), total = blocks;
-    for (uint8_t d = 0; d < z; d++)
-        total = tessi_l_op(l, OP_MUL, total, tessi_nest_extent(l, members, d));
-    LExprId number = tessi_kernel_grid(l, 2, "block_z", total), at = number;
-    if (z) {
-        at = tessi_l_op(l, OP_FLOORMOD, number, blocks);
-        number = tessi_l_op(l, OP_FLOORDIV, number, blocks);
-        tessi_nest_outer_coords(l, members, number, z, t->outer);
-    }
-    at = tessi_l_op(l, OP_MUL, at, tessi_l_int(l, planes));
-    t->planes[0] = tessi_scope_let(l, "z_from", at);
-    LExprId to = tessi_l_op(l, OP_ADD, t->planes[0], tessi_l_int(l, planes));
-    t->planes[1] = tessi_scope_let(l, "z_to", tessi_l_op(l, OP_MIN, to, members->to[z]));
-}
-
-/* Opens the steps: the first one's are the planes furthest above that a pass begins with. */
-static void open_steps(Tiles *t, const Part *part)
-{
-    Lower *l = t->l;
-    int64_t above = 0;
-    for (uint32_t i = 0; i < t->group->passes.n; i++) {
-        const int64_t own = t->holds ? t->extent[i].planes - 1 : part[i].above + part[i].ahead;
-        above = own > above ? own : above;
-    }
-    LExprId from = tessi_l_op(l, OP_SUB, t->planes[0], tessi_l_int(l, above));
-    t->plane = tessi_lexpr_var(l->p, tessi_scope_for(l, "z", from, t->planes[1], 1, LFOR_ROLLED));
-    t->outer[tessi_level_roll_dim(t->group)].e = t->plane;
-}
-
-/* The points of the thread lie inside with all they read. */
-static LExprId thread_inside(const Tiles *t, const Part *part)
-{
-    Lower *l = t->l;
-    Tiles one = *t;
-    const uint32_t n = t->group->passes.n + 1;
-    Part *own = ARENA_NEW_ARRAY(l->arena, Part, n);
-    LExprId from[MAX_DIMS], to[MAX_DIMS], at[MAX_DIMS];
-    for (uint32_t i = 0; i < n; i++)
-        own[i] = part[i];
-    for (int k = 0; k < 2; k++) {
-        one.size[k] = tessi_level_outputs(&t->group->levels, 1 - k);
-        for (uint32_t i = 0; i < n; i++)
-            own[i].extent.n[k] = one.size[k];
-    }
-    blocks_of(&one, own, from, to);
-    for (uint8_t d = 0; d < t->n_dims; d++)
-        at[d] = d < t->y ? t->outer[d].e : t->own_point[d - t->y];
-    return tessi_kernel_within(l, t->n_dims, from, to, at);
-}
-
 static void kernel(Tiles *t, Which which)
 {
     Lower *l = t->l;
@@ -488,9 +372,7 @@ static void kernel(Tiles *t, Which which)
     Part *part = tessi_tiles_parts(t);
     const Nest *members = &part[t->group->passes.n].nest;
     Blocks blocks = blocks_of(t, part, from, to);
-    if (has_rings(t))
-        open_planes(t, members);
-    else if (t->y)
+    if (t->y)
         tessi_kernel_outer(l, members, t->outer);
     if (which == BLOCKS_INSIDE && t->group->frame.rows[0]) {
         const Frame frame = frame_of(t, &blocks);
@@ -504,16 +386,10 @@ static void kernel(Tiles *t, Which which)
                           ? blocks.first[k]
                           : tessi_scope_let(l, k ? "tile_x" : "tile_y", blocks.first[k]);
     tessi_tiles_declare(t);
-    if (t->holds)
-        tessi_planes_open_threads(t);
-    if (has_rings(t))
-        open_steps(t, part);
     LExprId inside = { 0 }, at[MAX_DIMS];
     for (uint8_t d = 0; d < t->n_dims; d++)
         at[d] = d < t->y ? t->outer[d].e : t->first[d - t->y];
-    if (t->holds && which != BLOCKS_INSIDE && t->group->split != SPLIT_NONE)
-        inside = thread_inside(t, part);
-    else if (t->group->split == SPLIT_INTERIOR)
+    if (t->group->split == SPLIT_INTERIOR)
         inside = tessi_kernel_within(l, t->n_dims, from, to, at);
     if (inside.v && !t->nest)
         inside = tessi_scope_let(l, "inside", inside);
@@ -547,8 +423,6 @@ static Tiles tiles_of(Lower *l, const PlanGroup *group, const Nest *nest)
     tessi_plan_regions(tessi_lower_facts(l), l->plan, group, &l->regions);
     t.regions = l->regions;
     tessi_plan_extents(group, &t.regions, t.extent);
-    t.holds = tessi_plan_holds_planes(group);
-    t.result = ARENA_NEW_ARRAY(l->arena, LBufferId, group->members.n);
     return t;
 }
 

@@ -18,8 +18,6 @@ typedef struct Part {
     PlanExtent extent;
     /* rows and columns from here on are needed by nobody; none: all are computed */
     LExprId limit[2];
-    int64_t ahead,
-        above; /* with rings of planes: of the members', and planes above theirs that are needed */
 } Part;
 
 typedef struct Tiles {
@@ -34,11 +32,6 @@ typedef struct Tiles {
     LExprId own[2];     /* points before it are those of the tile before; none: there are no such */
     LExprId end[2];     /* of the points that the tile computes; none: those of the image */
     Coord outer[MAX_DIMS];
-    LExprId planes[2]; /* with rings of planes: those of the block; none without */
-    LExprId plane;     /* the members' in this step */
-    bool holds; /* threads hold planes of their own points, instead of rings in shared memory */
-    LExprId own_point[2]; /* then, of the thread in hand: its first row and column */
-    LBufferId *result; /* by member: what such threads compute of it where points are not there */
 } Tiles;
 
 /* Which blocks a kernel computes. */
@@ -56,22 +49,6 @@ void tessi_tiles_forget(const Tiles *t);
 LExprId tessi_tiles_patch_inside(const Tiles *t, const Part *part, const LExprId *first);
 /* All parts of a tile. Where `inside` holds without rules; none: it is not asked. */
 void tessi_tiles_run(const Tiles *t, Part *part, Which which, LExprId inside);
-/* ---- lower_planes.c: planes that threads hold ---- */
-/* Declares what they hold of each stage of the passes. */
-void tessi_planes_find(const Tiles *t);
-void tessi_planes_declare(const Tiles *t);
-/* Opens the threads, for all steps: own_point[]. */
-void tessi_planes_open_threads(Tiles *t);
-/* The plane of the images that pass number i computes in this step: the one that answers where it lies outside. */
-void tessi_planes_open_pass(Tiles *t, const Part *part, uint32_t i);
-/* What lies outside where a constant answers. */
-void tessi_planes_fill(const Tiles *t, Part *part, uint32_t i);
-/* The members, and where they read in this step; those before the block's first plane are computed by nobody. */
-void tessi_planes_open_members(Tiles *t);
-/* Has the second cache fetch what later steps read. */
-void tessi_planes_fetch(const Tiles *t);
-/* Planes move on by one. */
-void tessi_planes_move(const Tiles *t);
 /* ---- lower_points.c ---- */
 /* The points of a part: of tiles that lie inside with all they read, or anywhere. */
 void tessi_points_inside(const Tiles *t, Part *part);

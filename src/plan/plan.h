@@ -56,7 +56,6 @@ enum {
     PLAN_STRIP_STEP = 16,  /* strips of transforms are multiples of it */
     PLAN_MAX_STRIP = 1024,
     PLAN_MAX_ROLL = 1024,
-    PLAN_MAX_STRIP_ROWS = 1 << 15,
     PLAN_LEAST_WIDTH = 16, /* bytes of a vector */
     PLAN_MOST_WIDTH = 64
 };

@@ -396,8 +396,6 @@ bool tessi_plan_stays_in_plane(const PlanFacts *f, const Plan *p, const PlanGrou
     VEC_FOREACH (const Need, need, &needs.at)
         NEED_FOREACH (r, &needs, need) {
             Offset o;
-            if (tessi_plan_holds_planes(group) && tessi_plan_in_passes(group, r->read->producer))
-                continue; /* of the plane that answers */
             if ((!r->read->same_point && !tessi_plan_read_offset(f->g, r->read, &o))
                 || !has_planes_of(f->g, need->stage, r->read))
                 return false;
@@ -499,17 +497,9 @@ StageList tessi_plan_part(const PlanGroup *group, uint32_t i)
     return list;
 }
 
-bool tessi_plan_holds_planes(const PlanGroup *group)
-{
-    return tessi_level_roll(&group->levels) && tessi_level_threads(&group->levels, 1) > 1
-           && tessi_plan_kernel(group) == KERNEL_TILE;
-}
-
 Placement tessi_plan_scratch_placement(const PlanGroup *group)
 {
-    return tessi_plan_kernel(group) == KERNEL_WARP || tessi_plan_holds_planes(group)
-               ? PLACE_LANES
-               : PLACE_SCRATCH;
+    return tessi_plan_kernel(group) == KERNEL_WARP ? PLACE_LANES : PLACE_SCRATCH;
 }
 
 void tessi_plan_place_passes(Plan *p, const PlanGroup *group)

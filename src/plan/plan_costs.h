@@ -254,10 +254,6 @@ bool tessi_plan_is_crossed(const PlanFacts *f, const Plan *p, const PlanGroup *g
 uint32_t tessi_plan_vector_columns(const PlanFacts *f, const StageList *stages);
 /* Chooses tile, outputs and threads of a group with passes as a kernel of tiles; its cost of a point, or negative
  * when it cannot be. */
-/* The same of threads that go through planes and hold what they read of passes; negative where they cannot. */
-double tessi_plan_settle_held(const PlanFacts *f, const Analysis *an, const Machine *m,
-                              const Plan *p, PlanGroup *group, const PlanRegions *regions,
-                              const char **facts);
 double tessi_plan_settle_tile(const PlanFacts *f, const Analysis *an, const Machine *m,
                               const Plan *p, PlanGroup *group, PlanRegions *regions,
                               PlanTile *tile);

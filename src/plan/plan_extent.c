@@ -9,14 +9,6 @@ void tessi_plan_extent(const PlanGroup *group, const PlanRegions *regions, uint3
     const PlanRegion *region = &regions->at[pass->stages.at[0].v];
     const bool last = i + 1 == group->passes.n;
     const PlanRegion *next = last ? NULL : &regions->at[group->passes.at[i + 1].stages.at[0].v];
-    const uint8_t z = tessi_level_roll_dim(group);
-    extent[i].planes = 1;
-    VEC_FOREACH (const StageId, id, &pass->stages) {
-        const PlanRegion *own = &regions->at[id->v];
-        const int64_t planes = 1 + own->ahead[z] - own->back[z];
-        if (tessi_level_roll(&group->levels) && planes > extent[i].planes)
-            extent[i].planes = planes;
-    }
     for (int k = 0; k < 2; k++) {
         const uint8_t d = (uint8_t)(group->n_dims - 2 + k);
         const int64_t step = tessi_level_reach(&pass->levels, 1 - k),
@@ -57,9 +49,8 @@ int64_t tessi_plan_shared_bytes(const PlanFacts *f, const PlanGroup *group,
     for (uint32_t i = 0; i < group->passes.n; i++)
         VEC_FOREACH (const StageId, id, &group->passes.at[i].stages) {
             const Stage *s = tessi_stage(f->g, *id);
-            const int64_t n[3] = { extent[i].planes, extent[i].n[0],
-                                   tessi_plan_shared_pitch(s, &extent[i]) };
-            tessi_plan_add_bytes(&total, tessi_type_info(s->type)->bytes, n, 3);
+            const int64_t n[2] = { extent[i].n[0], tessi_plan_shared_pitch(s, &extent[i]) };
+            tessi_plan_add_bytes(&total, tessi_type_info(s->type)->bytes, n, 2);
         }
     return total;
 }

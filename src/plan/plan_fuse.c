@@ -220,12 +220,10 @@ static const char *fused_reason(const Fuse *c, const PlanGroup *fused, const Pla
     tessi_text_addf(&t, "tiles of %s points",
                     tile_text(a, tessi_level_tile_all(fused).of, fused->n_dims));
     if (tessi_level_roll(&fused->levels))
-        tessi_text_addf(&t, " in steps of %u %s", tessi_level_roll(&fused->levels),
-                        c->p->gpu ? "plane" : "rows");
+        tessi_text_addf(&t, " in steps of %u rows", tessi_level_roll(&fused->levels));
     tessi_text_addf(&t, ", %lld KiB of %s: %lld %s a point",
                     (long long)(bytes_of_tile(c, fused) + 1023) / 1024,
-                    tessi_plan_holds_planes(fused)     ? "registers"
-                    : c->p->gpu                        ? "shared memory"
+                    c->p->gpu                          ? "shared memory"
                     : tessi_level_roll(&fused->levels) ? "rings of rows"
                                                        : "scratch memory",
                     amount(c, together_seconds), unit);
@@ -282,14 +280,6 @@ static const char *check_fused(Fuse *c, const PlanGroup *fused)
     return tessi_plan_regions(c->f, c->p, fused, &c->regions);
 }
 
-/* Tiles of kernels are known less well, and their rings of planes by models alone. */
-static double gain_of(const Fuse *c, const PlanGroup *fused)
-{
-    if (!c->p->gpu)
-        return 1;
-    return tessi_level_roll(&fused->levels) ? c->m->ring_gain : c->m->tile_gain;
-}
-
 /* Makes group `h` passes of group `into` when the model expects a gain; says why or why not. */
 static void try_fuse(Fuse *c, uint32_t h, uint32_t into)
 {
@@ -299,6 +289,7 @@ static void try_fuse(Fuse *c, uint32_t h, uint32_t into)
     PlanGroup fused = fused_group(c, from, to, &stages);
     c->left -= 4 * (int64_t)c->f->g->stages.n;
     const char *fault = check_fused(c, &fused);
+    const double gain = c->p->gpu ? c->m->tile_gain : 1; /* tiles of kernels are known less well */
     double together = -1, apart = c->seconds[into] + c->seconds[h];
     PlanTile tile = { .other = -1, .next = -1 };
     if (!fault) {
@@ -308,7 +299,7 @@ static void try_fuse(Fuse *c, uint32_t h, uint32_t into)
         if (together >= 0)
             fault = tessi_plan_check_tiles(c->f, c->p, &fused, &c->regions);
     }
-    if (!fault && together >= 0 && together <= gain_of(c, &fused) * apart) {
+    if (!fault && together >= 0 && together <= gain * apart) {
         fused.reason = fused_reason(c, &fused, &tile, together, apart,
                                     tessi_stage(c->f->g, from->members.at[0])->name);
         *to = fused;

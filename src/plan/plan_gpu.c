@@ -660,8 +660,7 @@ Plan *tessi_plan_choose_gpu(Arena *a, const Graph *g, const Analysis *an, const 
         tessi_plan_choose_turns(f, an, m, c.p);
     }
     VEC_FOREACH (PlanGroup, group, &c.p->groups)
-        if (group->split == SPLIT_EDGES && tessi_plan_kernel(group) == KERNEL_TILE
-            && !tessi_plan_holds_planes(group))
+        if (group->split == SPLIT_EDGES && tessi_plan_kernel(group) == KERNEL_TILE)
             tessi_plan_choose_frame(f, c.p, group);
     tessi_plan_order(c.p, f);
     return c.p;

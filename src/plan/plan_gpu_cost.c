@@ -330,8 +330,6 @@ static double words_of(const Counter *c, double bytes)
 static void count_loads(Counter *c, uint32_t i, Sums *sum)
 {
     const StageId id = c->needs.at.at[i].stage;
-    if (is_shared(c, id) && tessi_plan_holds_planes(c->group))
-        return; /* in registers, which are counted apart */
     const double n = c->places[i].at.n + c->places[i].loose;
     const double size = tessi_type_info(tessi_stage(c->f->g, id)->type)->bytes;
     double apart;
@@ -725,7 +723,7 @@ KernelCost tessi_plan_part_cost(const PlanFacts *f, const Analysis *an, const Ma
     count_stages(&c, stage, n);
     c.cost.instructions += m->part_instructions;
     limit_registers(&c);
-    for (uint32_t k = 0; k < n && !tessi_plan_holds_planes(group); k++) {
+    for (uint32_t k = 0; k < n; k++) {
         const uint32_t bytes = tessi_type_info(tessi_stage(f->g, stage[k])->type)->bytes;
         const int64_t width = 16 / bytes < c.columns ? 16 / bytes : c.columns;
         const double stores = (double)(c.rows * c.columns) / (double)width;

@@ -114,13 +114,10 @@ static void count_parts(Search *s)
     }
 }
 
-/* Of a plane. With rings of planes a block begins above its first. */
 static double patches(const Search *s, uint32_t i, const uint8_t *outputs)
 {
     const PlanExtent *e = &s->extent[i];
-    const int64_t planes = tessi_level_tile(s->group, tessi_level_roll_dim(s->group));
-    const double again = e->planes > 1 ? (double)(planes + e->planes - 1) / (double)planes : 1;
-    return again * (double)(e->n[0] / outputs[1] * (e->n[1] / outputs[0]));
+    return (double)(e->n[0] / outputs[1] * (e->n[1] / outputs[0]));
 }
 
 /* Rows that a thread of pass i computes so that the pass costs least. */
@@ -397,22 +394,6 @@ static Choice best_tile(Search *s)
     return best;
 }
 
-/* Blocks go through some planes where stages are read in other planes than their own. */
-static void settle_planes(const PlanFacts *f, const PlanRegions *regions, PlanGroup *group)
-{
-    enum { PLANES = 16, FEW_PLANES = 8 };
-    const uint8_t z = tessi_level_roll_dim(group);
-    bool spans = false;
-    VEC_FOREACH (const PlanPass, pass, &group->passes) {
-        const PlanRegion *region = &regions->at[pass->stages.at[0].v];
-        spans = spans || region->lo[z] || region->hi[z];
-    }
-    if (!spans || group->n_dims < 3)
-        return;
-    tessi_level_set_roll(&group->levels, 1);
-    tessi_level_set_tile(group, z, f->few ? FEW_PLANES : PLANES);
-}
-
 /* Whether the reads of some part stand apart, whose threads then have points as far apart, which read the same: along
  * rows as far as threads of a warp stand side by side. */
 static bool find_apart(Search *s)
@@ -479,16 +460,11 @@ double tessi_plan_settle_tile(const PlanFacts *f, const Analysis *an, const Mach
     tessi_level_set_march(&group->levels, (PlanMarch){ 0 });
     group->split = SPLIT_EDGES;
     tessi_level_set_threads(&group->levels, 1, 1);
-    tessi_level_set_roll(&group->levels, 0);
     for (uint8_t d = 0; d < group->n_dims; d++)
         tessi_level_set_tile(group, d, 1);
     tessi_level_set_outputs_all(&group->levels, (PlanOutputs){ { 1, 1 } });
     if (tessi_plan_regions(f, p, group, regions))
         return -1;
-    settle_planes(f, regions, group);
-    const double held = tessi_plan_settle_held(f, an, m, p, group, regions, &tile->facts);
-    if (held >= 0)
-        return held;
     if (!tessi_plan_stays_in_plane(f, p, group))
         group->split = SPLIT_INTERIOR;
     Search *s = ARENA_NEW(f->arena, Search);

@@ -1,8 +1,7 @@
 /* How many rows a stage of a group keeps for its readers: what `keep` says on a plan page. */
 #include "plan/plan_base.h"
 
-/* Of a ring in scratch memory, or in registers of threads that go through planes: the rows of a step, and those around
- * them that are read. */
+/* Of a ring in scratch memory: the rows of a step, and those around them that are read. */
 static int64_t of_ring(const PlanFacts *f, const Plan *p, const PlanGroup *group, StageId id,
                        PlanRegions *regions)
 {
@@ -11,8 +10,7 @@ static int64_t of_ring(const PlanFacts *f, const Plan *p, const PlanGroup *group
         return 0;
     const PlanRegion *region = &regions->at[id.v];
     const uint8_t d = tessi_level_roll_dim(group);
-    const int64_t step = p->gpu ? 1 : tessi_level_roll(&group->levels);
-    return step + region->ahead[d] - region->back[d];
+    return tessi_level_roll(&group->levels) + region->ahead[d] - region->back[d];
 }
 
 static int64_t of_lanes(const PlanFacts *f, const Plan *p, const PlanGroup *group, StageId id)
@@ -52,9 +50,7 @@ int64_t tessi_plan_kept_rows(const PlanFacts *f, const Plan *p, const PlanGroup 
                              PlanRegions *regions)
 {
     switch (p->stage[id.v].placement) {
-    case PLACE_LANES:
-        return tessi_plan_holds_planes(group) ? of_ring(f, p, group, id, regions)
-                                              : of_lanes(f, p, group, id);
+    case PLACE_LANES: return of_lanes(f, p, group, id);
     case PLACE_REGISTERS: return of_registers(f, p, group, id);
     default: return of_ring(f, p, group, id, regions);
     }

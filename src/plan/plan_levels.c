@@ -15,12 +15,11 @@ typedef struct Arrangement {
     bool is_kernel;
     bool shared; /* among cores */
     bool vector;
-    uint32_t dealt;
     uint32_t tile[MAX_DIMS]; /* by dimension from the last */
     PlanMarch march;
     uint16_t threads[2];
     bool warps, walks;   /* lanes of warps; steps of a thread */
-    uint32_t roll, band; /* steps through a tile: along y, of kernels along z */
+    uint32_t roll, band; /* steps through a tile */
     uint8_t unroll[2];
     uint16_t apart[2]; /* from one of these to the next; 0: 1 */
 } Arrangement;
@@ -132,9 +131,7 @@ static void read_outer(const PlanLevel *at, bool *outer, bool *inside, Arrangeme
     }
     outer[at->dim] = true;
     out->shared = out->shared || at->how != LEVEL_SERIAL;
-    if (at->how == LEVEL_DEALT)
-        out->dealt = at->size;
-    else if (at->most)
+    if (at->most)
         out->march =
             (PlanMarch){ (uint16_t)at->size, (uint16_t)at->most, at->blocks, false, at->dim == Z };
     else
@@ -149,7 +146,6 @@ static Arrangement arrangement_of(const PlanLevels *levels)
         const PlanLevel *at = &levels->at[i];
         switch ((LevelHow)at->how) {
         case LEVEL_GRID:
-        case LEVEL_DEALT:
         case LEVEL_SERIAL: read_outer(at, outer, &inside, &a); break;
         case LEVEL_THREAD:
             if (at->dim <= Y)
@@ -157,9 +153,7 @@ static Arrangement arrangement_of(const PlanLevels *levels)
             break;
         case LEVEL_STEP:
             ahead = ahead || at->ahead;
-            if (a.is_kernel && at->dim == Z && at->size)
-                a.roll = at->size;
-            else if (a.is_kernel)
+            if (a.is_kernel)
                 a.walks = true;
             else if (!inside && !a.band)
                 a.roll = at->size;
@@ -186,7 +180,7 @@ static Arrangement arrangement_of(const PlanLevels *levels)
 /* Of a grid, whatever its parts are. */
 static bool is_outer(uint8_t how)
 {
-    return how == LEVEL_GRID || how == LEVEL_DEALT || how == LEVEL_SERIAL;
+    return how == LEVEL_GRID || how == LEVEL_SERIAL;
 }
 
 bool tessi_level_put(PlanLevels *levels, const PlanLevel *level)
@@ -243,9 +237,7 @@ static uint8_t march_dim(const Arrangement *a)
 static void add_grid(const Arrangement *a, PlanLevels *out)
 {
     for (uint8_t d = a->n_dims; d-- > 0;) {
-        if (d == Y && a->dealt && !a->is_kernel)
-            add(out, d, LEVEL_DEALT, a->dealt);
-        else if (d > X || a->is_kernel || is_tiled(a) || (a->n_dims == 1 && a->shared))
+        if (d > X || a->is_kernel || is_tiled(a) || (a->n_dims == 1 && a->shared))
             add(out, d, a->shared || a->is_kernel ? LEVEL_GRID : LEVEL_SERIAL, a->tile[d]);
         if (d != march_dim(a) || !a->march.least)
             continue;
@@ -285,10 +277,6 @@ static void add_loops(const Arrangement *a, PlanLevels *out)
 
 static void add_threads(const Arrangement *a, PlanLevels *out)
 {
-    if (a->roll) {
-        add(out, Z, LEVEL_STEP, a->roll);
-        out->at[out->n - 1].ahead = a->march.ahead;
-    }
     if (a->threads[Y] > 1)
         add(out, Y, LEVEL_THREAD, a->threads[Y]);
     add(out, X, LEVEL_THREAD, a->threads[X] ? a->threads[X] : 1);
@@ -356,7 +344,7 @@ const char *tessi_level_of_place(const PlanGroup *group, Placement place)
 {
     const Arrangement a = arrangement_of(&group->levels);
     if (place == PLACE_LANES || place == PLACE_REGISTERS || (place == PLACE_SCRATCH && a.roll))
-        return a.is_kernel && (a.roll || a.march.planes) ? "z.step" : "y.step";
+        return a.is_kernel && a.march.planes ? "z.step" : "y.step";
     return a.shared || a.is_kernel ? "x.grid" : "x.serial";
 }
 
@@ -399,9 +387,9 @@ void tessi_plan_set_kernel(PlanGroup *group, KernelKind kernel)
     a.warps = kernel == KERNEL_WARP;
     a.walks = a.warps || rows || kernel == KERNEL_ROLLING;
     a.march.planes = a.march.planes && a.warps;
-    if (kernel != KERNEL_TILE)
+    if (a.is_kernel)
         a.roll = 0;
-    a.march.ahead = a.march.ahead && (a.walks || a.roll);
+    a.march.ahead = a.march.ahead && a.walks;
     if (!tiles)
         memset(a.tile, 0, sizeof a.tile);
     if (kernel == KERNEL_POINT || kernel == KERNEL_NONE)
@@ -441,7 +429,6 @@ void tessi_level_set_tile(PlanGroup *group, int d, int64_t points)
     if (dim < 0)
         return;
     a.tile[dim] = (uint32_t)points;
-    a.dealt = points ? 0 : a.dealt;
     arrange(&group->levels, a);
 }
 
@@ -459,8 +446,7 @@ void tessi_level_set_roll(PlanLevels *levels, uint16_t rows)
 
 uint8_t tessi_level_roll_dim(const PlanGroup *group)
 {
-    const uint8_t before = has_level(&group->levels, LEVEL_THREAD) ? 3 : 2;
-    return (uint8_t)(group->n_dims < before ? 0 : group->n_dims - before);
+    return (uint8_t)(group->n_dims < 2 ? 0 : group->n_dims - 2);
 }
 
 bool tessi_level_parallel(const PlanLevels *levels)
@@ -472,20 +458,7 @@ void tessi_level_set_parallel(PlanGroup *group, bool parallel)
 {
     Arrangement a = arrangement_of(&group->levels);
     a.shared = parallel;
-    a.dealt = parallel ? a.dealt : 0;
     arrange(&group->levels, a);
-}
-
-uint16_t tessi_level_dealt(const PlanLevels *levels)
-{
-    return (uint16_t)arrangement_of(levels).dealt;
-}
-
-void tessi_level_set_dealt(PlanLevels *levels, uint16_t rows)
-{
-    Arrangement a = arrangement_of(levels);
-    a.dealt = rows;
-    arrange(levels, a);
 }
 
 bool tessi_level_vector(const PlanLevels *levels)

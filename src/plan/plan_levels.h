@@ -70,9 +70,6 @@ uint8_t tessi_level_roll_dim(const PlanGroup *group);
 /* The first dimension (with tiles: all but the last) is shared among the cores. */
 bool tessi_level_parallel(const PlanLevels *levels);
 void tessi_level_set_parallel(PlanGroup *group, bool parallel);
-/* Of these, so many rows are a task, handed to the next free core; 0: equal parts. */
-uint16_t tessi_level_dealt(const PlanLevels *levels);
-void tessi_level_set_dealt(PlanLevels *levels, uint16_t rows);
 /* The last dimension runs in vectors. */
 bool tessi_level_vector(const PlanLevels *levels);
 void tessi_level_set_vector(PlanGroup *group, bool vector);

@@ -61,11 +61,7 @@ int64_t tessi_plan_transform_columns(uint32_t strip, uint32_t cols);
  * after it compute from. */
 typedef struct PlanExtent {
     int64_t lo[2], n[2];
-    int64_t planes; /* that it keeps at once, of steps along z; else 1 */
 } PlanExtent;
-/* A kernel of tiles whose threads stand in rows and go through planes: each thread holds what its own points read of
- * the passes, plane by plane. */
-bool tessi_plan_holds_planes(const PlanGroup *group);
 /* Of all passes; `out` has one for each. */
 void tessi_plan_extents(const PlanGroup *group, const PlanRegions *regions, PlanExtent *out);
 /* Elements from row to row of a stage of the pass in shared memory. */

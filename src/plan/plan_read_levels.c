@@ -107,7 +107,7 @@ static bool read_words(PlanReader *r, int dim, PlanLevel *out)
         return near ? tessi_plan_bad(r, DIAG_BAD_PLAN_TEXT,
                                      "no level runs as '%s'; did you mean '%s'?", word, near)
                     : tessi_plan_bad(r, DIAG_BAD_PLAN_TEXT,
-                                     "a level is one of grid, dealt, thread, serial, step, unroll "
+                                     "a level is one of grid, thread, serial, step, unroll "
                                      "and lanes, not '%s'",
                                      word);
     }

@@ -281,9 +281,6 @@ const char *tessi_plan_check_staged(const PlanFacts *f, const Plan *p, const Pla
         if (staged->pad > PLAN_MAX_PAD || (staged->pad && staged->in == STAGED_CONSTANT))
             return tessi_sprintf(a, "group '%s': rows in shared memory have 1 to %d elements more",
                                  group->name, PLAN_MAX_PAD);
-        if (tessi_plan_kernel(group) == KERNEL_TILE && tessi_level_roll(&group->levels))
-            return tessi_sprintf(
-                a, "group '%s': tiles that go through planes copy no images so far", group->name);
         if (staged->in == STAGED_CENTRE && tessi_plan_kernel(group) == KERNEL_TILE)
             return tessi_sprintf(a, "group '%s': copies of centres are for kernels of points",
                                  group->name);

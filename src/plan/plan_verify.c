@@ -107,34 +107,6 @@ static const char *check_loops(Check *c, const PlanGroup *group)
     return NULL;
 }
 
-/* Rows handed out strip by strip. */
-static const char *check_strip(Check *c, const PlanGroup *group)
-{
-    Arena *a = c->f->arena;
-    const Stage *first = tessi_stage(c->f->g, group->members.at[0]);
-    if (!tessi_level_dealt(&group->levels))
-        return NULL;
-    if (c->p->gpu || first->kind != STAGE_COMPUTE || group->n_dims < 2
-        || !tessi_level_parallel(&group->levels))
-        return tessi_sprintf(a,
-                             "group '%s': strips are for loops of CPUs that share out the rows of "
-                             "computed stages of two dimensions or more",
-                             group->name);
-    if (tessi_level_tile(group, 0) || group->strip || tessi_level_band(&group->levels))
-        return tessi_sprintf(a, "group '%s': %s are shared out as they are, not in strips of rows",
-                             group->name,
-                             tessi_level_tile(group, 0)         ? "tiles"
-                             : tessi_level_band(&group->levels) ? "bands"
-                                                                : "transforms and medians");
-    if (tessi_level_dealt(&group->levels) % tessi_level_rows(&group->levels))
-        return tessi_sprintf(a,
-                             "group '%s': a strip of %d rows is no whole number of times the %d "
-                             "that are computed at once",
-                             group->name, tessi_level_dealt(&group->levels),
-                             tessi_level_rows(&group->levels));
-    return NULL;
-}
-
 /* Can a thread compute several points of the stage? */
 static const char *check_outputs(Check *c, const PlanGroup *group, StageId id,
                                  const uint8_t *outputs)
@@ -205,11 +177,10 @@ static const char *check_threads(Check *c, const PlanGroup *group, KernelKind ki
             tiles ? "the grid of a kernel of warps has as many columns as they compute"
                   : "steps through the tiles of a GPU keep stages in lanes so far, "
                     "not in scratch");
-    if (tiles && (group->n_dims < 2 || (threads.of[1] != 1 && !tessi_plan_holds_planes(group))))
+    if (tiles && (group->n_dims < 2 || threads.of[1] != 1))
         return tessi_sprintf(a,
                              "group '%s': kernels of tiles and of warps are for stages of two "
-                             "dimensions or more, their blocks one line of threads, or rows that "
-                             "go through planes",
+                             "dimensions or more, their blocks one line of threads",
                              group->name);
     return NULL;
 }
@@ -359,8 +330,6 @@ const char *tessi_plan_verify_with(const PlanFacts *f, const Plan *p)
         fault = check_placements(&c);
     for (uint32_t i = 0; i < p->groups.n && !fault; i++) {
         fault = check_loops(&c, &p->groups.at[i]);
-        if (!fault)
-            fault = check_strip(&c, &p->groups.at[i]);
         if (!fault)
             fault = check_kernel(&c, &p->groups.at[i]);
         if (!fault && p->groups.at[i].transform)

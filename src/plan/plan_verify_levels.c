@@ -18,8 +18,6 @@ static const char *wrong_dimension(const PlanLevel *level)
         return "elements lie one behind the other along x alone, so lanes are along x";
     if (level->how == LEVEL_STEP && level->dim != 1 && level->dim != 2)
         return "lowering keeps what later steps read along y, and along z on GPUs";
-    if (level->how == LEVEL_DEALT && level->dim != 1)
-        return "rows are dealt, so the level is along y";
     if ((level->how == LEVEL_THREAD || level->how == LEVEL_UNROLL) && level->dim > 1)
         return "threads and what is unrolled are along x and y so far";
     return NULL;
@@ -100,8 +98,8 @@ static const char *check_apart(const PlanGroup *group, const PlanLevels *levels)
             return "as many threads stand in between as points are apart, or a multiple of that";
         if (k == 0 && group->packed)
             return "integers that are packed in words stand side by side";
-        if (group->frame.rows[0] || tessi_plan_holds_planes(group))
-            return "with a frame, or planes that threads hold, their points stand side by side";
+        if (group->frame.rows[0])
+            return "with a frame, their points stand side by side";
     }
     return NULL;
 }

@@ -119,34 +119,14 @@ static const char *check_total(TileCheck *c, int64_t total, int64_t most, const 
                          c->group->name, (long long)total, memory, (long long)most);
 }
 
-/* Along dimension d a block computes one plane, from stages that are read in their own; or it goes through some, with
- * rings of those that are read. */
+/* Along dimension d a block computes one plane, from stages that are read in their own. */
 static const char *check_planes(const TileCheck *c, uint8_t d)
 {
     const PlanGroup *group = c->group;
-    const bool steps = tessi_level_roll(&group->levels) && d == tessi_level_roll_dim(group);
-    bool in_plane = steps || tessi_level_tile(group, d) == 1;
-    if (steps && group->staged.n)
-        return tessi_sprintf(c->f->arena,
-                             "group '%s': blocks that go through planes copy no images so far",
-                             group->name);
+    bool in_plane = tessi_level_tile(group, d) == 1;
     VEC_FOREACH (const PlanPass, pass, &group->passes) {
-        const StageId id = pass->stages.at[0];
-        const PlanRegion *region = &c->regions->at[id.v];
-        in_plane = in_plane && (steps || (!region->lo[d] && !region->hi[d]));
-        if (steps && region->uneven[d])
-            return tessi_sprintf(c->f->arena,
-                                 "group '%s': rings of planes hold '%s' for readers of its size "
-                                 "alone",
-                                 group->name, name_of(c, id));
-        VEC_FOREACH (const StageId, other, &pass->stages)
-            in_plane =
-                in_plane && (!steps || c->regions->at[other->v].ahead[d] == region->ahead[d]);
-        if (steps && c->regions->wraps[id.v][d])
-            return tessi_sprintf(c->f->arena,
-                                 "group '%s': rings of planes hold nothing for the rule of '%s', "
-                                 "which looks at the other end",
-                                 group->name, name_of(c, id));
+        const PlanRegion *region = &c->regions->at[pass->stages.at[0].v];
+        in_plane = in_plane && !region->lo[d] && !region->hi[d];
     }
     return in_plane ? NULL
                     : tessi_sprintf(c->f->arena,
@@ -155,76 +135,7 @@ static const char *check_planes(const TileCheck *c, uint8_t d)
                                     group->name);
 }
 
-/* All that the stages of a pass read stands in their own plane, and not in a pass. */
-static bool reads_in_plane(const TileCheck *c, const PlanPass *pass)
-{
-    const Graph *g = c->f->g;
-    const uint8_t z = tessi_level_roll_dim(c->group);
-    Needs needs = { 0 };
-    tessi_needs(c->f, c->f->arena, c->p, pass->stages.at, pass->stages.n, &needs);
-    bool in_plane = true;
-    VEC_FOREACH (const Need, need, &needs.at) {
-        in_plane = in_plane && (need->root || !c->pass_of[need->stage.v]);
-        NEED_FOREACH (r, &needs, need) {
-            const Access *a = r->read->access.v ? tessi_access(g, r->read->access) : NULL;
-            const Stage *from = tessi_stage(g, need->stage),
-                        *to = tessi_stage(g, r->read->producer);
-            int64_t lo = 1, hi = 1;
-            if (r->read->same_point || (a && tessi_access_is_fixed(a)))
-                continue;
-            in_plane = in_plane && a && a->n_dims > z && from->n_dims > z
-                       && to->size[z].v == from->size[z].v
-                       && tessi_access_reach(g, &a->dim[z], z, &lo, &hi) && !lo && !hi;
-        }
-    }
-    return in_plane;
-}
-
-/* Threads that go through planes hold what their own points read of the passes, and no others'. */
-static const char *check_held_planes(const TileCheck *c)
-{
-    const PlanGroup *group = c->group;
-    const PlanOutputs outputs = tessi_level_outputs_all(&group->levels);
-    int64_t held = 0;
-    bool own = true;
-    for (int k = 0; k < 2; k++)
-        own = own
-              && tessi_level_tile(group, group->n_dims - 1 - k)
-                     == (int64_t)outputs.of[k] * tessi_level_threads(&group->levels, k);
-    if (!own)
-        return tessi_sprintf(c->f->arena,
-                             "group '%s': threads that hold planes have all points of a tile, "
-                             "and no more",
-                             group->name);
-    VEC_FOREACH (const StageId, id, &group->members)
-        if (c->pass_of[id->v])
-            return tessi_sprintf(c->f->arena,
-                                 "group '%s': threads hold '%s', which is a result as well",
-                                 group->name, name_of(c, *id));
-    VEC_FOREACH (const PlanPass, pass, &group->passes) {
-        const StageId id = pass->stages.at[0];
-        const PlanRegion *region = &c->regions->at[id.v];
-        for (uint8_t d = (uint8_t)(group->n_dims - 2); d < group->n_dims; d++)
-            own = own && !region->lo[d] && !region->hi[d] && !c->regions->wraps[id.v][d];
-        for (int k = 0; k < 2; k++)
-            own = own && tessi_level_outputs(&pass->levels, k) == outputs.of[k];
-        if (!own || !reads_in_plane(c, pass))
-            return tessi_sprintf(c->f->arena,
-                                 "group '%s': threads hold '%s' for points of their own alone, and "
-                                 "compute it from images in its own plane",
-                                 group->name, name_of(c, id));
-        const uint8_t z = tessi_level_roll_dim(group);
-        held += (1 + region->ahead[z] - region->back[z]) * outputs.of[0] * outputs.of[1]
-                * pass->stages.n;
-    }
-    return held <= PLAN_MAX_HELD
-               ? NULL
-               : tessi_sprintf(c->f->arena,
-                               "group '%s': a thread would hold %lld values; there can be %d",
-                               group->name, (long long)held, PLAN_MAX_HELD);
-}
-
-/* A block computes a tile of one plane, or of some in steps. */
+/* A block computes a tile of one plane. */
 static const char *check_kernel_tiles(TileCheck *c)
 {
     const PlanGroup *group = c->group;
@@ -243,8 +154,6 @@ static const char *check_kernel_tiles(TileCheck *c)
         fault = check_planes(c, d);
     if (fault || warps)
         return fault ? fault : tessi_plan_check_warp(c->f, c->p, group);
-    if (tessi_plan_holds_planes(group))
-        return check_held_planes(c);
     PlanExtent *extent = ARENA_NEW_ARRAY(a, PlanExtent, group->passes.n + 1);
     tessi_plan_extents(group, c->regions, extent);
     return check_total(c, tessi_plan_shared_bytes(c->f, group, extent), PLAN_MAX_SHARED_BYTES,
@@ -271,12 +180,9 @@ const char *tessi_plan_check_tiles(const PlanFacts *f, const Plan *p, const Plan
     if (!tessi_stage_is_plain(f->g, tessi_stage(f->g, group->members.at[0])))
         return tessi_sprintf(a, "group '%s' has tiles and is not computed in one piece",
                              group->name);
-    if (tessi_level_roll(&group->levels)
-        && (p->gpu ? group->n_dims < 3 || tessi_level_roll(&group->levels) > 1 : group->n_dims < 2))
-        return tessi_sprintf(a,
-                             "group '%s': rings of rows are for stages of two dimensions or more, "
-                             "on CPUs; on GPUs those of three have rings of planes, in steps of 1",
-                             group->name);
+    if (tessi_level_roll(&group->levels) && group->n_dims < 2)
+        return tessi_sprintf(
+            a, "group '%s': rings of rows are for stages of two dimensions or more", group->name);
     c.pass_of = ARENA_NEW_ARRAY(a, uint32_t, f->g->stages.n);
     const char *fault = NULL;
     for (uint32_t i = 0; i < group->passes.n && !fault; i++) {

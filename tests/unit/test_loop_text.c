@@ -59,7 +59,7 @@ static const char everything[] =
     "}\n"
     "\n"
     "function second {\n"
-    "  parallel dealt for strip in 0 .. 3 {\n"
+    "  parallel for strip in 0 .. 3 {\n"
     "  }\n"
     "  for x#4 in 0 .. 3 {\n"
     "    add total[] += 1i64\n"

@@ -285,42 +285,6 @@ static void rings_hold_what_is_still_read(void **state)
     }
 }
 
-/* Rows in strips: one by one and in blocks, in planes of their own too, the last strip shorter, or all of the image
- * in one. */
-static void strips_cover_all_rows(void **state)
-{
-    static const struct {
-        const char *graph, *planes;
-    } cases[] = {
-        { "image X[M, N] float stage X[M, N] float = image X "
-          "stage a[M, N] float = X@[-1,0]:clamp + 3.0f * X@[1,-2]:mirror output r[M, N] float = a",
-          "" },
-        { "image X[3, M, N] float stage X[3, M, N] float = image X "
-          "stage a[3, M, N] float = X@[0,-1,0]:clamp + X@[1,1,-2]:wrap "
-          "output r[3, M, N] float = a",
-          "z grid\n" },
-    };
-    static const struct {
-        int strip, rows;
-    } shapes[] = { { 1, 1 }, { 3, 1 }, { 64, 1 }, { 2, 2 }, { 6, 2 }, { 4, 4 }, { 64, 4 } };
-    Arena *a = *state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        Graph *g = testing_read(a, tessi_sprintf(a, "graph t param M, N %s", cases[i].graph), NULL);
-        for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
-            const LoopProgram *loops =
-                run_plan(a, g,
-                         tessi_sprintf(a,
-                                       "width 32\ngroup a\n%sy %d dealt\ny %d unroll\nx lanes\n"
-                                       "stage a in memory\nsplit interior\n",
-                                       cases[i].planes, shapes[k].strip, shapes[k].rows),
-                         tessi_sprintf(a, "shape %d", (int)k));
-            const char *text = loops_text(a, loops);
-            assert_non_null(strstr(text, "\nwidth 32\n"));
-            assert_non_null(strstr(text, "parallel dealt for strip in 0 .. "));
-        }
-    }
-}
-
 /* Stages in registers: read at several rows and columns, through one another, by results of their own group, of
  * tiles and of steps of rings; bands longer and shorter than a step. */
 static void rows_are_carried_down(void **state)
@@ -596,7 +560,6 @@ int main(void)
                                         GRAPH_TEST(copies_of_tiles_refuse_smaller_stages),
                                         GRAPH_TEST(every_border_on_tiny_images),
                                         GRAPH_TEST(rings_hold_what_is_still_read),
-                                        GRAPH_TEST(strips_cover_all_rows),
                                         GRAPH_TEST(strips_of_planes_are_long),
                                         GRAPH_TEST(rows_are_carried_down),
                                         GRAPH_TEST(interiors_have_no_tests),

@@ -356,9 +356,6 @@ static void illegal_plans_are_refused(void **state)
         { "stage square inline\nstage out in registers\ngroup o\ny serial\nx serial\nstage temp in "
           "memory\n",
           "stage 'out' cannot be in registers: it is a result" },
-        { "stage square inline\nstage temp in registers\ngroup o\ny 8 dealt\ny 8 serial\nx "
-          "serial\ny step\nstage out in memory\nsplit interior\n",
-          "group 'o': bands are shared out as they are, not in strips of rows" },
         { "group o\nstage out in memory\nsplit maybe\n",
           "a split is 'none', 'interior', 'warp', 'edges', 'regions' or 'warp-regions', not "
           "'maybe'" },
@@ -442,10 +439,7 @@ static void illegal_plans_are_refused(void **state)
         { "target gpu\nwidth 32\nstage square inline\nstage temp inline\ngroup o\ny grid\nx "
           "grid\ny 8 thread\nx 32 thread\nstage out in memory\n",
           "the width of vectors is for CPUs" },
-        { "stage square inline\nstage temp inline\ngroup o\ny 12 dealt\ny 8 unroll\nx lanes\nstage "
-          "out in memory\nsplit interior\n",
-          "a strip of 12 rows is no whole number of times the 8 that are computed at once" },
-        { "stage square inline\ngroup o\ny 8 dealt\nx 8 grid\nx serial\nstage temp at x.grid in "
+        { "stage square inline\ngroup o\ny grid\nx 8 grid\nx serial\nstage temp at x.grid in "
           "scratch\nstage out in memory\n",
           "group 'o': tiles have a size in each dimension" },
         { "target gpu\nstage square inline\ngroup o\ny 1..9 grid 9 blocks\nx 128 grid\nx 32 "
@@ -598,41 +592,6 @@ static void illegal_plans_are_refused(void **state)
     }
 }
 
-/* Blocks of GPUs go through planes of stacks in steps of one, with rings of those of stages. */
-static void rings_of_planes_are_checked(void **state)
-{
-    static const char text[] =
-        "graph t param L, M, N image X[L, M, N] float stage X[L, M, N] float = image X "
-        "stage mid[L, M, N] float = X + X stage far[L, M, N] float = X * X "
-        "stage out[L, M, N] float = mid@[-1,0,0]:clamp + mid@[1,0,0]:clamp + far@[1,0,0]:wrap "
-        "output out[L, M, N] float = out";
-    static const struct {
-        const char *z, *step, *mid, *sentence;
-    } cases[] = {
-        { "8", "z 1 step\n", "stage mid at z.step in scratch keep 3", NULL },
-        { "8", "z 1 step\n", "stage mid at z.step in scratch keep 2", "keeps 3 planes" },
-        { "8", "z 1 step\n", "stage mid at x.grid in scratch", "z.step" },
-        { "8", "z 2 step\n", "stage mid in scratch", "rings of planes, in steps of 1" },
-        { "8", "", "stage mid in scratch", "one plane at a time" },
-        { "1", "", "stage mid in scratch", "one plane at a time" },
-        { "8", "z 1 step\n", "stage mid in scratch\nstage far in scratch",
-          "rings of planes hold nothing for the rule of 'far'" },
-    };
-    Graph *g = testing_read(*state, text, NULL);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const char *complaint,
-            *far = strstr(cases[i].mid, "far") ? "" : "stage far inline\n",
-            *plan = tessi_sprintf(*state,
-                                  "target gpu\n%sgroup o\nz %s grid\ny 8 grid\nx 8 grid\n%sx 32 "
-                                  "thread\n%s\nstage out in memory\nsplit interior\n",
-                                  far, cases[i].z, cases[i].step, cases[i].mid);
-        const bool read = testing_plan(*state, g, plan, &complaint);
-        if (read ? cases[i].sentence != NULL
-                 : !cases[i].sentence || !strstr(complaint, cases[i].sentence))
-            fail_msg("case %d: %s", (int)i, read ? "it is read" : complaint);
-    }
-}
-
 /* The field of each knob holds the greatest number that pages may give it. */
 static void fields_hold_their_numbers(void **state)
 {
@@ -697,7 +656,6 @@ static void presets_stand_for_levels(void **state)
         const char *head, *preset, *levels;
     } cases[] = {
         { "", "preset nest\n", "y grid\nx lanes\n" },
-        { "", "preset nest\ny 64 dealt\n", "y 64 dealt\nx lanes\n" },
         { "", "preset rows\ny 4 unroll\nx 2 unroll\n",
           "y grid\ny 4 unroll\nx 2 unroll\nx lanes\n" },
         { "", "preset tiles\ny 64 grid\n", "y 64 grid\nx 256 grid\nx lanes\n" },
@@ -757,7 +715,6 @@ int main(void)
                                         GRAPH_TEST(estimates_add_up),
                                         GRAPH_TEST(little_runs_stay_on_one_thread),
                                         GRAPH_TEST(illegal_plans_are_refused),
-                                        GRAPH_TEST(rings_of_planes_are_checked),
                                         GRAPH_TEST(fields_hold_their_numbers),
                                         GRAPH_TEST(levels_are_found_again),
                                         GRAPH_TEST(presets_stand_for_levels) };
