@@ -206,12 +206,6 @@ static bool audit(const CommandLine *line, const char *path, Row *row)
 
 /* ---- What comes out -------------------------------------------------------------------------- */
 
-static double bound_of(const Row *row)
-{
-    const tess_estimate *e = &row->estimate;
-    return e->bound_memory_ms > e->bound_compute_ms ? e->bound_memory_ms : e->bound_compute_ms;
-}
-
 static double ratio_of(const Row *row)
 {
     return row->estimate.predicted_ms / row->chosen;
@@ -243,7 +237,7 @@ static void print_json(const Row *row, const char *path)
     printf("],\"predicted_ms\":%.6f,\"measured_ms\":%.6f,\"best_ms\":%.6f,\"start_ms\":%.6f,"
            "\"bound_ms\":%.6f,\"bound_memory_ms\":%.6f,\"bound_compute_ms\":%.6f,\"plans\":[",
            row->estimate.predicted_ms, row->chosen, row->best, row->estimate.start_ms,
-           bound_of(row), row->estimate.bound_memory_ms, row->estimate.bound_compute_ms);
+           row->estimate.bound_ms, row->estimate.bound_memory_ms, row->estimate.bound_compute_ms);
     for (size_t i = 0; i < row->n_plans; i++) {
         printf("%s{\"predicted_ms\":%.6f,\"measured_ms\":%.6f,\"plan\":", i ? "," : "",
                row->plan[i].predicted, row->plan[i].ms);
@@ -257,8 +251,8 @@ static void print_json(const Row *row, const char *path)
 static void print_row(const Row *row)
 {
     printf("%-24s %9.3f %9.3f %6.2f %8.1f %9.3f %7.0f", row->name, row->estimate.predicted_ms,
-           row->chosen, ratio_of(row), 100 * (row->chosen / row->best - 1), bound_of(row),
-           100 * bound_of(row) / row->chosen);
+           row->chosen, ratio_of(row), 100 * (row->chosen / row->best - 1), row->estimate.bound_ms,
+           100 * row->estimate.bound_ms / row->chosen);
     for (size_t i = 1; i < row->n_plans; i++)
         printf(" %5.2f", row->plan[i].predicted / row->plan[i].ms);
     putchar('\n');

@@ -192,17 +192,11 @@ static const char *dtype_text(const Session *s, char text[16])
     return text;
 }
 
-/* What no plan goes below, in milliseconds: inputs, results and operations at what the machine reaches. */
-static double bound_ms(const tess_estimate *e)
-{
-    return e->bound_memory_ms > e->bound_compute_ms ? e->bound_memory_ms : e->bound_compute_ms;
-}
-
 static void print_result(const CommandLine *line, const Session *s, const BenchResult *r)
 {
     char dtype[16];
     const double share = r->copy / r->median, gflops = r->estimate.operations / r->median / 1e6;
-    const double bound = bound_ms(&r->estimate);
+    const double bound = r->estimate.bound_ms;
     if (line->json) {
         printf("{\"program\":\"%s\",\"target\":\"%s\",\"device\":\"%s\",\"driver\":\"%s\","
                "\"dtype\":\"%s\",\"sizes\":[",
@@ -227,8 +221,11 @@ static void print_result(const CommandLine *line, const Session *s, const BenchR
     printf("  copy   %.3f ms: the program runs at %.0f %% of a plain copy", r->copy, 100 * share);
     if (gflops > 0)
         printf(", %.2f GFLOP/s", gflops);
-    printf("\n  bound  %.3f ms, by %s: the program runs at %.0f %% of it\n", bound,
-           bound > r->estimate.bound_compute_ms ? "memory" : "arithmetic", 100 * bound / r->median);
+    printf("\n  bound  %.3f ms: memory %.3f ms, arithmetic %.3f ms, starting %.3f ms: the program "
+           "runs at "
+           "%.0f %% of it\n",
+           bound, r->estimate.bound_memory_ms, r->estimate.bound_compute_ms,
+           r->estimate.bound_start_ms, 100 * bound / r->median);
     printf("  compiled in %.1f ms\n", r->compile);
 }
 

@@ -4,8 +4,8 @@ set(TESSERA_SOURCES
     src/analysis/analysis_indices.c
     src/analysis/part_drift.c src/analysis/part_find.c src/analysis/part_turns.c src/analysis/part_write.c
     src/analysis/analysis_mask.c src/analysis/analysis_print.c src/analysis/analysis_range.c src/analysis/const_eval.c
-    src/analysis/pass_bytes.c
-    src/analysis/pass_common.c src/analysis/pass_median.c src/analysis/pass_narrow.c src/analysis/passes.c
+    src/analysis/pass_bytes.c src/analysis/pass_common.c src/analysis/pass_median.c src/analysis/pass_narrow.c
+    src/analysis/passes.c
     src/analysis/shape.c
     src/api/args.c src/api/backend.c src/api/backend_c.c src/api/backend_cuda.c src/api/backend_interp.c
     src/api/backend_opencl.c
@@ -24,10 +24,10 @@ set(TESSERA_SOURCES
     src/base/arena.c src/base/diag.c src/base/diag_render.c src/base/eval.c src/base/number.c src/base/rounding.c
     src/base/scalar.c src/base/text.c
     src/emit/c_calls.c src/emit/c_expr.c src/emit/c_join.c src/emit/c_names.c src/emit/c_negate.c src/emit/c_params.c
-    src/emit/c_needs.c src/emit/c_parts.c src/emit/c_values.c
-    src/emit/c_plan.c src/emit/c_program.c src/emit/c_selftest.c src/emit/c_sign.c src/emit/c_stmt.c src/emit/c_text.c
-    src/emit/c_vector_expr.c src/emit/c_vector_uses.c src/emit/gpu_file.c src/emit/gpu_host.c src/emit/gpu_program.c
-    src/emit/gpu_stmt.c src/emit/prelude.c src/emit/prelude_items.c src/emit/prelude_macros.c src/emit/target_c.c
+    src/emit/c_needs.c src/emit/c_parts.c src/emit/c_plan.c src/emit/c_program.c src/emit/c_selftest.c
+    src/emit/c_sign.c src/emit/c_stmt.c src/emit/c_text.c src/emit/c_values.c src/emit/c_vector_expr.c
+    src/emit/c_vector_uses.c src/emit/gpu_file.c src/emit/gpu_host.c src/emit/gpu_program.c src/emit/gpu_stmt.c
+    src/emit/prelude.c src/emit/prelude_items.c src/emit/prelude_macros.c src/emit/target_c.c
     src/emit/target_cuda.c src/emit/target_opencl.c
     src/front/ast_print.c src/front/check_any.c src/front/check_apply.c src/front/check_border.c
     src/front/check_call.c
@@ -58,13 +58,15 @@ set(TESSERA_SOURCES
     src/graph/graph_size.c src/graph/graph_sizes.c src/graph/graph_taps_fold.c src/graph/graph_taps_parts.c
     src/graph/graph_taps_runs.c
     src/graph/graph_transform.c src/graph/graph_verify.c src/graph/graph_verify_expr.c src/graph/graph_walk.c
-    src/graph/graph_repeat.c src/graph/graph_repeat_find.c src/graph/graph_repeat_make.c src/graph/graph_repeat_print.c
+    src/graph/graph_repeat.c src/graph/graph_repeat_find.c src/graph/graph_repeat_make.c
+    src/graph/graph_repeat_print.c
     src/graph/graph_repeat_read.c src/graph/graph_repeat_time.c
     src/interp/graph_interp.c src/interp/graph_load.c src/interp/graph_reduce.c src/interp/graph_scan.c
     src/interp/graph_transform.c
     src/interp/loop_interp.c src/interp/loop_memory.c
     src/loop/channels_match.c src/loop/channels_rewrite.c
-    src/loop/loop_bound.c src/loop/loop_build.c src/loop/loop_index.c src/loop/loop_interleave.c src/loop/loop_kernel.c
+    src/loop/loop_bound.c src/loop/loop_build.c src/loop/loop_index.c src/loop/loop_interleave.c
+    src/loop/loop_kernel.c
     src/loop/loop_lanes.c src/loop/loop_layout.c src/loop/loop_lex.c src/loop/loop_needs.c src/loop/loop_passes.c
     src/loop/loop_print.c src/loop/loop_read.c src/loop/loop_read_expr.c
     src/loop/loop_read_lanes.c src/loop/loop_read_repeat.c src/loop/loop_repeat.c src/loop/loop_same.c
@@ -73,12 +75,14 @@ set(TESSERA_SOURCES
     src/loop/loop_verify_lanes.c src/loop/lower.c src/loop/lower_bins.c src/loop/lower_blocks.c src/loop/lower_carry.c
     src/loop/lower_coord.c src/loop/lower_copies.c src/loop/lower_copy.c src/loop/lower_dots.c src/loop/lower_expr.c
     src/loop/lower_facts.c src/loop/lower_fourier.c src/loop/lower_frame.c src/loop/lower_gather.c
-    src/loop/lower_general.c src/loop/lower_given.c src/loop/lower_group.c src/loop/lower_job.c src/loop/lower_kernel.c
+    src/loop/lower_general.c src/loop/lower_given.c src/loop/lower_group.c src/loop/lower_job.c
+    src/loop/lower_kernel.c
     src/loop/lower_line.c src/loop/lower_lines.c src/loop/lower_march.c src/loop/lower_median.c
     src/loop/lower_median_kernel.c src/loop/lower_nest.c src/loop/lower_pack.c src/loop/lower_patch.c
     src/loop/lower_pieces.c src/loop/lower_point.c src/loop/lower_points.c
     src/loop/lower_read.c src/loop/lower_reduce.c
-    src/loop/lower_repeat.c src/loop/lower_rolling.c src/loop/lower_rows.c src/loop/lower_scan.c src/loop/lower_scope.c
+    src/loop/lower_repeat.c src/loop/lower_rolling.c src/loop/lower_rows.c src/loop/lower_scan.c
+    src/loop/lower_scope.c
     src/loop/lower_select.c src/loop/lower_size.c src/loop/lower_spectrum.c src/loop/lower_staged.c
     src/loop/lower_state.c src/loop/lower_runs.c src/loop/lower_strip.c src/loop/lower_sums.c src/loop/lower_taps.c
     src/loop/lower_tile.c src/loop/lower_tiles.c src/loop/lower_transform.c src/loop/lower_vectors.c
@@ -89,7 +93,7 @@ set(TESSERA_SOURCES
     src/loop/pass_pairs.c src/loop/pass_rows.c src/loop/pass_slide.c src/loop/pass_turn.c src/loop/vector_check.c
     src/loop/vector_index.c src/loop/vector_steps.c src/loop/vector_value.c
     src/plan/machine_print.c src/plan/machine_read.c src/plan/needs.c src/plan/plan_adaptive.c src/plan/plan_banks.c
-    src/plan/plan_base.c src/plan/plan_carry.c
+    src/plan/plan_base.c src/plan/plan_bound.c src/plan/plan_carry.c
     src/plan/plan_choose.c src/plan/plan_copy.c src/plan/plan_cost.c src/plan/plan_edits.c
     src/plan/plan_estimate.c src/plan/plan_explain.c
     src/plan/plan_extent.c src/plan/plan_frame.c src/plan/plan_fuse.c src/plan/plan_gpu.c src/plan/plan_gpu_cost.c
@@ -132,7 +136,8 @@ set(TESSERA_TEMPLATES
     src/loop/templates/bins.loops src/loop/templates/reduce.loops src/loop/templates/scan.loops)
 set(TESSERA_CLI_SOURCES
     cli/any.c cli/args.c cli/audit.c cli/batch.c cli/bench_device.c cli/chain.c cli/channels.c cli/cmd_apply.c
-    cli/cmd_bench.c cli/cmd_build.c cli/cmd_cache.c cli/cmd_check.c cli/cmd_explain.c cli/cmd_files.c cli/cmd_filters.c
+    cli/cmd_bench.c cli/cmd_build.c cli/cmd_cache.c cli/cmd_check.c cli/cmd_explain.c cli/cmd_files.c
+    cli/cmd_filters.c
     cli/cmd_fmt.c cli/cmd_info.c cli/cmd_run.c cli/cmd_tune.c cli/cmd_watch.c cli/ending.c cli/help.c cli/help_files.c
     cli/inputs.c cli/job.c cli/main.c cli/metadata.c cli/nodata.c cli/numbers.c cli/pattern.c cli/progress.c
     cli/results.c cli/say.c cli/session.c cli/strips.c cli/strips_plan.c cli/strips_resume.c cli/strips_rounds.c

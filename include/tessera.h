@@ -356,6 +356,8 @@ typedef struct tess_estimate { /* what the plan expects of a run with these args
      * the machine's description says it reaches. */
     double must_move; /* bytes */
     double bound_memory_ms, bound_compute_ms;
+    double bound_start_ms; /* to start the first of its loops or kernels */
+    double bound_ms;       /* the longer of memory and operations, and that */
 } tess_estimate;
 TESS_API tess_status tess_args_estimate(tess_program *p, tess_args *a, tess_estimate *e);
 

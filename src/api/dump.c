@@ -160,6 +160,17 @@ static bool print_estimate(const tess_program *p, Variant *v, const tess_args *a
     return true;
 }
 
+/* With the bound where the sizes of a run are known. */
+static void print_plan(const tess_program *p, Variant *v, const tess_args *args, Text *out)
+{
+    Failure unknown = { 0 };
+    const Plan *plan = v->plan;
+    int64_t *params = ARENA_NEW_ARRAY(&v->arena, int64_t, v->graph->params.n);
+    if (args && tessi_bind_sizes(p, v, args, &v->arena, params, &unknown))
+        plan = tessi_plan_with_bound(&v->arena, plan, v->graph, v->analysis, v->machine, params);
+    tessi_plan_print(plan, v->graph, out);
+}
+
 /* Runs the passes that come before the stop, then prints it. */
 static bool print_stop(tess_program *p, Variant *v, const tess_args *args, const Stop *stop,
                        tess_diags *d, Text *out, Failure *f)
@@ -179,7 +190,7 @@ static bool print_stop(tess_program *p, Variant *v, const tess_args *args, const
     case STOP_TYPES: tessi_typed_print(v->typed, out); return true;
     case STOP_GRAPH: tessi_graph_print(v->graph, out); return true;
     case STOP_ANALYSIS: tessi_analysis_print(v->analysis, v->graph, out); return true;
-    case STOP_PLAN: tessi_plan_print(v->plan, v->graph, out); return true;
+    case STOP_PLAN: print_plan(p, v, args, out); return true;
     case STOP_SMALL_PLAN: tessi_plan_print(v->small_plan, v->graph, out); return true;
     case STOP_LOOPS: tessi_loop_print(v->loops, out); return true;
     case STOP_ESTIMATE:
@@ -408,6 +419,8 @@ static bool estimate(tess_program *p, tess_args *a, Arena *arena, tess_estimate 
             e->must_move = made.must_move;
             e->bound_memory_ms = made.bound_memory * 1e3;
             e->bound_compute_ms = made.bound_compute * 1e3;
+            e->bound_start_ms = made.bound_start * 1e3;
+            e->bound_ms = tessi_plan_bound_seconds(&made) * 1e3;
         }
     } else {
         ok = tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");

@@ -259,26 +259,6 @@ bool tessi_plan_in_passes(const PlanGroup *group, StageId id);
 /* The members that the group's own loops compute: not those that are copied out of scratch memory. */
 void tessi_plan_own_members(Arena *a, const PlanGroup *group, StageList *out);
 
-/* What the cost model expects of a run with these size parameters. */
-typedef struct PlanEstimate {
-    double operations; /* arithmetic; a fused multiply-add counts two; 0: not counted */
-    bool uncounted;    /* there are transforms or medians, whose operations are not counted */
-    double bytes_read, bytes_written; /* of whole images in memory */
-    double seconds; /* of a run that is repeated: images that the last cache holds stay there */
-    double first_seconds; /* where the images of callers come from memory, and results go there */
-    double start_seconds; /* of these: threads, launches */
-    /* Without which no plan can do: bytes of inputs and results, seconds for these, and for each stage once a point */
-    double must_move, bound_memory, bound_compute;
-} PlanEstimate;
-PlanEstimate tessi_plan_estimate(const Plan *p, const Graph *g, const Analysis *an,
-                                 const Machine *m, const int64_t *params);
-/* Whether a run that takes one core so long (0: not known) would gain less by sharing than waking threads takes. */
-bool tessi_plan_is_little(const Machine *m, double seconds);
-/* The estimate as lines of text, group by group, with the bound; and by how many per cent the prediction grows when a
- * fitted constant of the machine grows by one, for each that it depends on: what bench/fit.py reads. */
-void tessi_plan_estimate_print(const Plan *p, const Graph *g, const Analysis *an, const Machine *m,
-                               const int64_t *params, Text *out);
-
 /* A copy that shares nothing that an edit changes, without reasons. */
 Plan *tessi_plan_copy(Arena *a, const Plan *p);
 void tessi_plan_print(const Plan *p, const Graph *g, Text *out);
@@ -293,6 +273,7 @@ void tessi_plan_take_transforms(Plan *to, const Plan *from);
 /* NULL when the plan is legal for the graph and this version lowers it, else one sentence. */
 const char *tessi_plan_verify(Arena *a, const Plan *p, const Graph *g);
 
+#include "plan/plan_estimate.h"
 #include "plan/plan_levels.h"
 #include "plan/plan_parts.h"
 

@@ -37,6 +37,7 @@ void tessi_plan_spread(Arena *a, const Graph *g, const PlanRead *r, const Offset
 double tessi_plan_shared_evaluations(Arena *a, const OffsetSet *s, uint32_t rows);
 typedef struct RowCost {
     double seconds;    /* of one point */
+    double crossing;   /* more, of vectors that reach into a second line */
     double nodes;      /* of the code of a block */
     double operations; /* arithmetic of one point */
     double once;       /* the same if every inlined stage were computed once a point */
@@ -118,18 +119,6 @@ PlanTraffic tessi_plan_traffic(const PlanFacts *f, const Plan *p, const PlanGrou
 double tessi_plan_traffic_seconds(const Machine *m, const PlanTraffic *traffic);
 /* Memory and arithmetic overlap, but not perfectly. */
 double tessi_plan_together(const Machine *m, double compute, double memory);
-/* ---- plan_group_cost.c: a group of any plan */
-typedef struct GroupCost {
-    PlanTraffic traffic;
-    double operations;      /* of a point; 0 = not counted */
-    double inlined;         /* operations, over those if each stage were computed once a point */
-    double overlap;         /* the same for overlaps of tiles */
-    double compute, memory; /* seconds of a point */
-    double seconds;         /* of both together */
-} GroupCost;
-/* By the point of its members, all cores at work. */
-GroupCost tessi_plan_group_cost(const PlanFacts *f, const Analysis *an, const Machine *m,
-                                const Plan *p, const PlanGroup *group);
 typedef struct PlanTile {
     int64_t size[MAX_DIMS];
     uint16_t roll;  /* rows of a step, 0: tiles of all stages are computed whole */
@@ -154,6 +143,7 @@ PlanTile tessi_plan_cost_of_tile(const PlanFacts *f, const Machine *m, const Pla
 /* What a group costs as a kernel of a kind with `columns` x `rows` outputs a thread, by the point. */
 typedef struct KernelCost {
     double instructions, plain_instructions; /* of a point; without rules (of a part: a thread's) */
+    double piped; /* of these: in pipes of their own, where they wait for each other alone */
     double operations, once; /* arithmetic; the same if each stage were computed once a point */
     double dram_seconds, issue_seconds;
     double cache_seconds, rule_cache_seconds; /* hits of near caches; with reads one by one */
@@ -171,11 +161,10 @@ typedef struct KernelCost {
     bool windows; /* some are written out */
     /* elements of less than 4 bytes, which need registers of their own when they are used */
     bool narrow;
-    bool long_code;    /* does not stay in the cache of instructions */
-    int64_t halo[2];   /* how far rows and columns are read beyond the tile */
-    int64_t steps[2];  /* of images, from point to point in rows and columns: 1 but of samples */
-    int64_t registers; /* of a thread */
-    int64_t threads;   /* on a multiprocessor at once */
+    bool long_code;   /* does not stay in the cache of instructions */
+    int64_t halo[2];  /* how far rows and columns are read beyond the tile */
+    int64_t steps[2]; /* of images, from point to point in rows and columns: 1 but of samples */
+    int64_t registers, threads; /* of a thread; on a multiprocessor at once */
     bool feasible;
     /* of one output: its reads of some stage stand so far from one to the next, along one dimension; else 1 */
     PlanApart apart;
@@ -194,6 +183,20 @@ void tessi_plan_add_part(const Machine *m, const KernelCost *part, double patche
                          double points, KernelCost *cost);
 void tessi_plan_finish_tile(const PlanFacts *f, const Machine *m, const PlanGroup *group,
                             int64_t shared_bytes, KernelCost *cost);
+/* ---- plan_group_cost.c: a group of any plan */
+typedef struct GroupCost {
+    PlanTraffic traffic;
+    double operations;      /* of a point; 0 = not counted */
+    double inlined;         /* operations, over those if each stage were computed once a point */
+    double overlap;         /* the same for overlaps of tiles */
+    double compute, memory; /* seconds of a point */
+    double seconds;         /* of both together */
+    double crossing;        /* of CPUs, more: RowCost's */
+    KernelCost kernel;
+} GroupCost;
+/* By the point of its members, all cores at work. */
+GroupCost tessi_plan_group_cost(const PlanFacts *f, const Analysis *an, const Machine *m,
+                                const Plan *p, const PlanGroup *group);
 /* ---- plan_rolling.c */
 /* Why the group cannot be a kernel of rolling sums: one sentence, or NULL. */
 const char *tessi_plan_check_rolling(const PlanFacts *f, const Plan *p, const PlanGroup *group);

@@ -1,21 +1,10 @@
-/* What a run takes with sizes at hand: the groups of a plan at what their points cost, what starting them costs, and
- * the bound that no plan can go below. */
+/* What a run takes with sizes at hand: the groups of a plan at what their points cost, and what starting them costs. */
 #include <math.h>
 
 #include "plan/machine_text.h"
-#include "plan/needs.h"
-#include "plan/plan_costs.h"
+#include "plan/plan_times.h"
 
-typedef struct Estimator {
-    const PlanFacts *f;
-    const Analysis *an;
-    const Machine *m;
-    const Plan *p;
-    const int64_t *params;
-    double must_move; /* bytes of the images that come with a run, and of its results */
-} Estimator;
-
-static double points_of(const Estimator *c, const Stage *s)
+double tessi_estimate_points(const Estimator *c, const Stage *s)
 {
     double points = 1;
     for (uint32_t d = 0; d < s->n_dims; d++) {
@@ -25,11 +14,18 @@ static double points_of(const Estimator *c, const Stage *s)
     return points;
 }
 
-/* Reductions are done once a point of what they reduce. */
-static const Stage *domain_of(const Estimator *c, StageId id)
+const Stage *tessi_estimate_domain(const Estimator *c, StageId id)
 {
     const Stage *s = tessi_stage(c->f->g, id);
     return s->kind == STAGE_COMPUTE ? s : tessi_stage(c->f->g, s->source);
+}
+
+bool tessi_estimate_stays(const Estimator *c)
+{
+    const Machine *m = c->m;
+    if (tessi_machine_is_gpu(m))
+        return c->must_move <= m->run_kept * (double)m->l2_bytes && m->l2_gbs > m->memory_gbs;
+    return c->must_move <= (double)m->l3_bytes / 2 && m->l3_gbs > m->memory_gbs;
 }
 
 /* Images that another group has just written are in the last cache if they fill no more than half of it; so are those
@@ -46,8 +42,7 @@ static double memory_seconds(const Estimator *c, const PlanGroup *group, const P
     const bool streams = group->stream && t->written * points > cache / 2;
     const double memory = 1e9 * (streams ? m->memory_stream_gbs : m->memory_gbs);
     const double near = 1e9 * (gpu ? m->l2_gbs : m->l3_gbs);
-    const bool stays = !gpu && c->must_move <= cache / 2 && near > memory;
-    return outer / (stays ? near : memory)
+    return outer / (tessi_estimate_stays(c) ? near : memory)
            + inner / (inner <= cache / 2 && near > memory ? near : memory);
 }
 
@@ -59,65 +54,83 @@ static double start_seconds(const Estimator *c, const PlanGroup *group)
         return tessi_level_parallel(&group->levels) ? m->thread_start_us * 1e-6 : 0;
     const bool reduces = tessi_stage(c->f->g, group->members.at[0])->kind != STAGE_COMPUTE;
     const double kernels = group->transform ? TRANSFORM_KERNELS : reduces ? REDUCTION_KERNELS : 1;
-    return (m->few_launch_us * kernels + m->few_memory * m->latency_us) * 1e-6;
+    if (c->compares)
+        return (m->few_launch_us * kernels + m->few_memory * m->latency_us) * 1e-6;
+    return (m->run_start_us + m->few_launch_us * (kernels - 1)) * 1e-6;
 }
 
-static double group_seconds(const Estimator *c, const PlanGroup *group)
+/* By which times of memory, instructions and caches of a kernel add up. */
+static double run_power(const Machine *m, KernelKind kind)
+{
+    return kind == KERNEL_POINT  ? m->run_point_power
+           : kind == KERNEL_TILE ? m->run_tile_power
+           : kind == KERNEL_WARP ? m->warp_power
+                                 : m->run_power;
+}
+
+/* What a kernel takes of a run: less overlaps in kernels of points and tiles than where plans are compared, what waits
+ * for memory is found by others in part, and instructions of threads with several outputs wait for each other. */
+static double kernel_seconds(const Estimator *c, const PlanGroup *group, const GroupTime *t)
 {
     const Machine *m = c->m;
-    const double points = points_of(c, domain_of(c, group->members.at[0]));
-    const GroupCost x = tessi_plan_group_cost(c->f, c->an, m, c->p, group);
-    const double memory = memory_seconds(c, group, &x.traffic, points);
-    if (tessi_machine_is_gpu(m)) {
-        const double other = memory - x.memory * points; /* by which the caches are nearer */
-        const double busy = x.compute * points, seconds = x.seconds * points + other;
-        return seconds > busy ? seconds : busy;
-    }
+    const KernelCost *k = &t->cost.kernel;
+    const KernelKind kind = tessi_plan_kernel(group);
+    const bool of_many = kind != KERNEL_POINT && kind != KERNEL_TILE && kind != KERNEL_WARP;
+    const double waits = (k->dram_seconds - t->cost.memory) * t->points;
+    const double memory = t->memory + (waits > 0 ? m->run_wait * waits : 0);
+    const double piped = k->instructions > 0 ? k->piped / k->instructions : 0;
+    const double waiting = of_many ? piped + m->run_issue * (1 - piped) : 1;
+    const double issue = k->issue_seconds * t->points * waiting;
+    const double near = k->cache_seconds * t->points * m->run_caches;
+    const double power = run_power(m, kind);
+    return pow(pow(memory, power) + pow(issue, power) + pow(near, power), 1 / power);
+}
+
+/* Together, of a plan for CPUs; loops without lanes or threads have those of the machine in vain. */
+static double loop_seconds(const Estimator *c, const PlanGroup *group, GroupTime *t)
+{
+    const Machine *m = c->m;
     const bool plain = tessi_stage(c->f->g, group->members.at[0])->kind == STAGE_COMPUTE;
     const double lanes = (double)m->vector_bytes / 4;
-    double compute = x.compute * points;
-    compute *=
+    if (!c->compares)
+        t->compute += m->run_crossing * t->cost.crossing * t->points;
+    t->compute *=
         plain && group->n_dims && !tessi_level_vector(&group->levels) && lanes > 1 ? lanes : 1;
-    compute *= group->n_dims && !tessi_level_parallel(&group->levels) ? (double)m->cores : 1;
-    return tessi_plan_together(m, compute, memory);
+    t->compute *= group->n_dims && !tessi_level_parallel(&group->levels) ? (double)m->cores : 1;
+    return tessi_plan_together(m, t->compute, t->memory);
+}
+
+GroupTime tessi_estimate_group(const Estimator *c, const PlanGroup *group)
+{
+    const Machine *m = c->m;
+    GroupTime t = { .cost = tessi_plan_group_cost(c->f, c->an, m, c->p, group) };
+    t.points = tessi_estimate_points(c, tessi_estimate_domain(c, group->members.at[0]));
+    t.compute = t.cost.compute * t.points;
+    t.memory = memory_seconds(c, group, &t.cost.traffic, t.points);
+    t.start = start_seconds(c, group);
+    if (!tessi_machine_is_gpu(m)) {
+        t.seconds = loop_seconds(c, group, &t);
+        return t;
+    }
+    if (t.cost.kernel.issue_seconds > 0 && !c->compares) {
+        t.seconds = kernel_seconds(c, group, &t);
+        return t;
+    }
+    const double other = t.memory - t.cost.memory * t.points; /* by which the caches are nearer */
+    t.seconds = t.cost.seconds * t.points + other;
+    t.seconds = t.seconds > t.compute ? t.seconds : t.compute;
+    return t;
 }
 
 /* What a group reads and writes of whole images, and what it computes, again where the plan computes it again. */
-static void count(const Estimator *c, const PlanGroup *group, PlanEstimate *e)
+static void count(const GroupTime *t, double turns, PlanEstimate *e)
 {
-    const double points = points_of(c, domain_of(c, group->members.at[0]))
-                          * tessi_plan_turns(c->f, group->members.at[0]);
-    const GroupCost x = tessi_plan_group_cost(c->f, c->an, c->m, c->p, group);
-    e->bytes_read += points * x.traffic.read;
-    e->bytes_written += points * x.traffic.written;
-    e->operations += points * x.operations;
-    e->uncounted = e->uncounted || (x.operations == 0 && x.compute > 0);
-}
-
-/* Every input that matters is read once and every result written once; every stage is computed once a point. */
-static void bound(const Estimator *c, PlanEstimate *e)
-{
-    const Graph *g = c->f->g;
-    const Machine *m = c->m;
-    const double memory =
-        m->memory_stream_gbs > m->memory_gbs ? m->memory_stream_gbs : m->memory_gbs;
-    double bytes = 0, compute = 0;
-    bool *is_result = ARENA_NEW_ARRAY(c->f->arena, bool, g->stages.n);
-    VEC_FOREACH (const Image, image, &g->outputs)
-        VEC_FOREACH (const Channel, channel, &image->channels)
-            is_result[channel->stage.v] = true;
-    GRAPH_FOREACH_STAGE (g, id) {
-        const Stage *s = tessi_stage(g, id);
-        const bool input = s->kind == STAGE_INPUT;
-        if (c->f->needed[id.v] && (input || is_result[id.v]))
-            bytes += points_of(c, s) * tessi_type_info(s->type)->bytes;
-        if (!input && tessi_plan_computes(c->f, id))
-            compute += points_of(c, domain_of(c, id)) * tessi_plan_turns(c->f, id)
-                       * tessi_plan_op_seconds(m, &c->an->cost[id.v], s->type);
-    }
-    e->must_move = bytes;
-    e->bound_memory = bytes / (memory * 1e9);
-    e->bound_compute = compute;
+    const double points = t->points * turns;
+    e->bytes_read += points * t->cost.traffic.read;
+    e->bytes_written += points * t->cost.traffic.written;
+    e->operations += points * t->cost.operations;
+    e->uncounted = e->uncounted || (t->cost.operations == 0 && t->cost.compute > 0);
+    e->planned_compute += turns * t->compute;
 }
 
 PlanEstimate tessi_plan_estimate(const Plan *p, const Graph *g, const Analysis *an,
@@ -127,23 +140,26 @@ PlanEstimate tessi_plan_estimate(const Plan *p, const Graph *g, const Analysis *
     Machine own = *machine;
     own.vector_bytes = tessi_plan_vector_bytes(p, machine);
     Arena *scratch = tessi_scratch_open(p->arena);
-    Estimator c = { tessi_plan_facts(scratch, g), an, &own, p, params, 0 };
-    c.m = machine;
-    bound(&c, &e);
-    c.m = &own;
+    Estimator c = { tessi_plan_facts(scratch, g), an, &own, p, params, 0, false };
+    e.must_move = tessi_estimate_must_move(&c);
     VEC_FOREACH (const PlanGroup, group, &p->groups) {
         const double turns = tessi_plan_turns(c.f, group->members.at[0]);
         c.must_move = HUGE_VAL;
-        e.first_seconds += turns * group_seconds(&c, group);
+        c.compares = true;
+        const GroupTime first = tessi_estimate_group(&c, group);
+        e.first_seconds += turns * (first.seconds + first.start);
         c.must_move = e.must_move;
-        e.seconds += turns * group_seconds(&c, group);
-        e.start_seconds += turns * start_seconds(&c, group);
-        count(&c, group, &e);
+        c.compares = false;
+        const GroupTime t = tessi_estimate_group(&c, group);
+        e.seconds += turns * t.seconds;
+        e.start_seconds += turns * t.start;
+        count(&t, turns, &e);
     }
+    c.m = machine;
+    tessi_estimate_bound(&c, &e);
     if (e.uncounted)
         e.operations = 0;
     e.seconds += e.start_seconds;
-    e.first_seconds += e.start_seconds;
     tessi_scratch_close(scratch);
     return e;
 }
@@ -160,17 +176,42 @@ static void print_ms(Text *out, double seconds)
     tessi_text_addf(out, "%.6f ms", seconds * 1e3);
 }
 
+/* Of kernels also what they are made of. */
+static void print_kernel(const KernelCost *k, double points, Text *out)
+{
+    tessi_text_add(out, ": bytes ");
+    print_ms(out, k->dram_seconds * points);
+    tessi_text_add(out, ", instructions ");
+    print_ms(out, k->issue_seconds * points);
+    tessi_text_add(out, ", near caches ");
+    print_ms(out, k->cache_seconds * points);
+    tessi_text_addf(out, "; %lld registers, %lld threads a multiprocessor", (long long)k->registers,
+                    (long long)k->threads);
+}
+
 static void print_groups(const Estimator *c, Text *out)
 {
     VEC_FOREACH (const PlanGroup, group, &c->p->groups) {
-        const GroupCost x = tessi_plan_group_cost(c->f, c->an, c->m, c->p, group);
-        const double points = points_of(c, domain_of(c, group->members.at[0]));
+        const GroupTime t = tessi_estimate_group(c, group);
+        const double turns = tessi_plan_turns(c->f, group->members.at[0]);
         tessi_text_addf(out, "group %s: ", group->name);
-        print_ms(out, group_seconds(c, group));
+        print_ms(out, t.seconds);
         tessi_text_add(out, ", computing ");
-        print_ms(out, x.compute * points);
+        print_ms(out, t.compute);
         tessi_text_add(out, ", memory ");
-        print_ms(out, memory_seconds(c, group, &x.traffic, points));
+        print_ms(out, t.memory);
+        tessi_text_add(out, ", to start ");
+        print_ms(out, t.start);
+        tessi_text_addf(out, ", %.0f points", t.points);
+        if (turns > 1)
+            tessi_text_addf(out, ", %.0f turns", turns);
+        if (c->p->gpu) {
+            tessi_text_addf(out, "; kernel %s", tessi_kernel_name(tessi_plan_kernel(group)));
+            print_kernel(&t.cost.kernel, t.points, out);
+        } else if (t.cost.crossing > 0) {
+            tessi_text_add(out, "; second lines ");
+            print_ms(out, t.cost.crossing * t.points);
+        }
         tessi_text_add(out, "\n");
     }
 }
@@ -198,7 +239,7 @@ void tessi_plan_estimate_print(const Plan *p, const Graph *g, const Analysis *an
 {
     const PlanEstimate e = tessi_plan_estimate(p, g, an, m, params);
     Arena *scratch = tessi_scratch_open(p->arena);
-    const Estimator c = { tessi_plan_facts(scratch, g), an, m, p, params, e.must_move };
+    const Estimator c = { tessi_plan_facts(scratch, g), an, m, p, params, e.must_move, false };
     tessi_text_addf(out, "estimate %s\nmachine %s\npredicted ", g->name, m->name);
     print_ms(out, e.seconds);
     tessi_text_add(out, "\nto start ");
@@ -207,6 +248,8 @@ void tessi_plan_estimate_print(const Plan *p, const Graph *g, const Analysis *an
     print_ms(out, e.bound_memory);
     tessi_text_add(out, "\nbound by operations: ");
     print_ms(out, e.bound_compute);
+    tessi_text_add(out, "\nbound by starting: ");
+    print_ms(out, e.bound_start);
     tessi_text_add(out, "\n");
     print_groups(&c, out);
     print_constants(p, g, an, m, params, e.seconds, out);

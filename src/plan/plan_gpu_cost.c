@@ -39,16 +39,6 @@ typedef struct Counter {
     KernelCost cost;
 } Counter;
 
-/* Operations by how long they keep the issue slots of their class. */
-double tessi_gpu_op_instructions(const PlanFacts *f, const Analysis *an, const Machine *m,
-                                 StageId id)
-{
-    const StageCost *cost = &an->cost[id.v];
-    const double alike = tessi_plan_op_seconds(m, cost, tessi_stage(f->g, id)->type) * m->ghz * 1e9
-                         * (double)m->cores * tessi_gpu_lanes(m);
-    return alike + m->conversion_slots * cost->conversions + m->power_slots * cost->powers;
-}
-
 /* The stage is read from shared memory. */
 static bool is_shared(const Counter *c, StageId id)
 {
@@ -427,8 +417,12 @@ static void count_work(Counter *c, uint32_t i, Sums *sum)
     const PlanShape tile = has_tiles(c, need) ? (PlanShape){ c->apart[0] > 1 ? 1 : c->of[0],
                                                              c->apart[1] > 1 ? 1 : c->of[1] }
                                               : (PlanShape){ 0 };
-    c->cost.instructions += n * tessi_gpu_op_instructions(c->f, c->an, c->m, id)
-                            * tessi_plan_slots(c->f, c->m, id, packed, tile);
+    const double slots = tessi_plan_slots(c->f, c->m, id, packed, tile);
+    const double issued = n * tessi_gpu_op_instructions(c->f, c->an, c->m, id) * slots;
+    c->cost.instructions += issued;
+    c->cost.piped += c->f->choices[id.v] >= c->m->sorted_share
+                         ? issued
+                         : n * slots * tessi_gpu_piped_instructions(c->f, c->an, c->m, id);
     sum->sorted = fmax(sum->sorted, tessi_plan_sorted_registers(c->f, c->m, id, packed, tile));
     const double operations = tessi_cost_operations(&c->an->cost[id.v]);
     c->cost.operations += n * operations;
@@ -661,6 +655,7 @@ KernelCost tessi_plan_kernel_cost(const PlanFacts *f, const Analysis *an, const 
     if (group->split == SPLIT_NONE)
         cost->instructions += cost->rule_instructions;
     cost->instructions /= points;
+    cost->piped /= points;
     cost->issue_seconds = tessi_gpu_issue_seconds(m, cost->instructions);
     cost->code = cost->instructions * points;
     cost->long_code = cost->code > (cost->windows ? m->cached_code : m->small_code);

@@ -17,6 +17,9 @@ double tessi_gpu_overlapped(const Machine *m, double memory, double issue, doubl
 /* Instructions of one evaluation of a stage. */
 double tessi_gpu_op_instructions(const PlanFacts *f, const Analysis *an, const Machine *m,
                                  StageId id);
+/* Of these: divisions, roots and functions, which have pipes of their own and wait there for each other alone. */
+double tessi_gpu_piped_instructions(const PlanFacts *f, const Analysis *an, const Machine *m,
+                                    StageId id);
 /* The place that is read does not depend on the point. */
 bool tessi_gpu_is_uniform(const Graph *g, const PlanRead *r);
 /* The place stands, in the last two dimensions, at steps[] times the point and a constant. */

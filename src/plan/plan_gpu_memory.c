@@ -1,4 +1,4 @@
-/* What memory, caches and issue slots of a GPU take of a kernel. */
+/* What memory, caches and issue slots of a GPU take of a kernel, and operations of slots. */
 #include <math.h>
 
 #include "plan/plan_costs.h"
@@ -49,4 +49,29 @@ void tessi_gpu_read_again(const Machine *m, KernelCost *cost)
     const double bytes = cost->dram_seconds * m->memory_gbs * 1e9 + cost->again_bytes;
     const double seconds = bytes / (m->second_share * m->l2_gbs * 1e9);
     cost->dram_seconds = seconds > cost->dram_seconds ? seconds : cost->dram_seconds;
+}
+
+/* Of one evaluation of a stage, without what conversions and powers take more. */
+static double instructions_of(const PlanFacts *f, const Machine *m, const StageCost *cost,
+                              StageId id)
+{
+    return tessi_plan_op_seconds(m, cost, tessi_stage(f->g, id)->type) * m->ghz * 1e9
+           * (double)m->cores * tessi_gpu_lanes(m);
+}
+
+/* Operations by how long they keep the issue slots of their class. */
+double tessi_gpu_op_instructions(const PlanFacts *f, const Analysis *an, const Machine *m,
+                                 StageId id)
+{
+    const StageCost *cost = &an->cost[id.v];
+    return instructions_of(f, m, cost, id) + m->conversion_slots * cost->conversions
+           + m->power_slots * cost->powers;
+}
+
+double tessi_gpu_piped_instructions(const PlanFacts *f, const Analysis *an, const Machine *m,
+                                    StageId id)
+{
+    StageCost piped = an->cost[id.v];
+    piped.ops[OPC_SIMPLE] = piped.ops[OPC_MUL] = piped.ops[OPC_FMA] = 0;
+    return instructions_of(f, m, &piped, id);
 }

@@ -58,6 +58,8 @@ static void add_passes(const Pricing *c, const RowCost *members, GroupCost *x)
     x->compute = tile.seconds;
     x->overlap = tile.overlap;
     x->operations = operations * tile.overlap;
+    for (uint32_t i = 0; i < group->passes.n; i++)
+        x->crossing += cost[i].crossing * tile.overlap;
     x->inlined = once > 0 ? operations / once : 1;
 }
 
@@ -75,6 +77,7 @@ static void price_loops(const Pricing *c, GroupCost *x)
         cost.seconds += 2.0 * (group->members.n - list.n)
                         * tessi_plan_load_seconds(c->m, TYPE_F32); /* copied */
         x->operations = cost.operations;
+        x->crossing = cost.crossing;
         x->inlined = cost.once > 0 ? cost.operations / cost.once : 1;
         x->compute = cost.seconds;
         if (tessi_level_tile(group, 0))
@@ -104,7 +107,7 @@ static KernelCost cost_of_kernel(const Pricing *c)
 
 static void price_kernel(const Pricing *c, GroupCost *x)
 {
-    const KernelCost cost = cost_of_kernel(c);
+    const KernelCost cost = x->kernel = cost_of_kernel(c);
     x->memory = tessi_plan_traffic_seconds(c->m, &x->traffic);
     x->operations = cost.operations;
     x->inlined = cost.once > 0 ? cost.operations / cost.once : 1;

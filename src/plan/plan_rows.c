@@ -128,6 +128,18 @@ static OffsetSet last_rows(Arena *a, const OffsetSet *s, uint32_t rows)
     return kept;
 }
 
+/* Vectors of a row that begin beside where they are stored reach into the next line of the cache, which is a second
+ * load: always where they fill a line, and the more rarely the narrower they are. */
+static double crossing_seconds(const Machine *m, const OffsetSet *s, ScalarType t)
+{
+    const double bytes = (double)m->vector_bytes / 4 * tessi_type_info(t)->bytes;
+    const double often = bytes < (double)m->line_bytes ? bytes / (double)m->line_bytes : 1;
+    double beside = 0;
+    VEC_FOREACH (const Offset, o, &s->at)
+        beside += o->dx != 0;
+    return beside * often * tessi_plan_load_seconds(m, t);
+}
+
 static RowCost cost_of_rows(const PlanFacts *f, const Analysis *an, const Machine *m, const Plan *p,
                             const StageList *stages, uint32_t rows, bool carried)
 {
@@ -151,6 +163,8 @@ static RowCost cost_of_rows(const PlanFacts *f, const Analysis *an, const Machin
                 need->load == NEED_CROSSED && rows > 1; /* not in blocks: pass_turn.c */
             cost.seconds += n * tessi_plan_found_seconds(m, t, need->load)
                             * (apart ? m->column_cycles / m->crossed_cycles : 1);
+            if (need->load == NEED_DENSE)
+                cost.crossing += crossing_seconds(m, &places[i], t);
             cost.nodes += n;
             continue;
         }
@@ -166,6 +180,7 @@ static RowCost cost_of_rows(const PlanFacts *f, const Analysis *an, const Machin
             tessi_plan_spread(a, f->g, r->read, &places[i], &places[r->of]);
     }
     cost.seconds /= rows;
+    cost.crossing /= rows;
     cost.operations /= rows;
     tessi_scratch_close(a);
     return cost;
