@@ -145,7 +145,7 @@ static const char *possible(OptionId k, char *text, size_t size)
         snprintf(text, size,
                  k == OPT_DEVICE ? "all, or whole numbers from %d to %d with commas between them"
                                  : "a whole number from %d to %d",
-                 k == OPT_DEVICE ? 0 : 1, MOST_NUMBER);
+                 k == OPT_DEVICE || k == OPT_PLANS ? 0 : 1, MOST_NUMBER);
         return text;
     }
     for (int i = 0; words[i]; i++) {
@@ -277,7 +277,7 @@ static bool apply(CommandLine *line, OptionId k, const char *word)
     case OPT_TYPE: return cli_add_type(line, word);
     case OPT_TIME_PASSES: line->dump = "times"; break;
     case OPT_SIDE: return whole_number(word, 1, &line->side);
-    case OPT_PLANS: return whole_number(word, 1, &line->plans);
+    case OPT_PLANS: line->has_plans = true; return whole_number(word, 0, &line->plans);
     default: break;
     }
     return true;
@@ -467,7 +467,7 @@ static bool options_agree(CommandLine *line, int *status)
         count_devices(&line->options);
     if (line->pyramid && !line->tile)
         line->tile = 256;
-    if (!line->audit && (line->side || line->plans))
+    if (!line->audit && (line->side || line->has_plans))
         return usage(status, "%s", "--side and --plans are for --audit");
     if (line->size && line->clear)
         return usage(status, "%s", "--size and --clear are two things to do");

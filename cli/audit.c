@@ -12,7 +12,7 @@
 #include "cli/bench.h"
 
 enum { USUAL_SIDE = 2048, USUAL_PLANS = 3, MOST_PLANS = 64, MOST_WORDS = 64, WORD = 128 };
-static const double USUAL_SECONDS = 60, LEAST_GOOD = 0.75, MOST_GOOD = 1.33;
+static const double USUAL_SECONDS = 10, LEAST_GOOD = 0.75, MOST_GOOD = 1.33;
 
 typedef struct AuditPlan {
     char *text;
@@ -159,7 +159,7 @@ static bool measure(const CommandLine *line, Session *s, Row *row)
     tess_tuning t;
     tess_tuning_init(&t);
     t.seconds = line->seconds > 0 ? line->seconds : USUAL_SECONDS;
-    t.most = line->plans ? line->plans : USUAL_PLANS;
+    t.most = !line->has_plans ? USUAL_PLANS : line->plans ? line->plans : TESS_TUNE_NONE;
     t.told = note_plan;
     t.user = row;
     row->estimate.struct_size = sizeof row->estimate;
@@ -387,6 +387,7 @@ int bench_audit(const CommandLine *line)
     if (!line->json && !line->verify)
         printf("%-24s %9s %9s %6s %8s %9s %7s %s\n", "program", "predicted", "measured", "ratio",
                "regret %", "bound ms", "bound %", "ratios of other plans");
+    fflush(stdout);
     measure_machine(line);
     bool ok = audit_all(line, &sum);
     if (!line->json)

@@ -45,7 +45,8 @@ typedef struct CommandLine {
     const char *from_loops; /* --from=loops or loops:PASS: that word */
     int runs;
     bool audit;
-    int side, plans; /* of audits; 0: not said */
+    int side, plans; /* of audits; side 0: not said */
+    bool has_plans;
     double seconds;
     double memory; /* bytes; 0: not said */
     bool has_device, all_devices;

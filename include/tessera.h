@@ -414,14 +414,17 @@ TESS_API tess_status tess_time_copy(tess_program *p, size_t bytes, size_t n_pair
                                     double *ms);
 /* Tuning: measures the plan that a run would use, and plans that differ from it, on the images bound to `a`. */
 typedef struct tess_tuning tess_tuning;
+enum { TESS_TUNE_NONE = -1 };
 struct tess_tuning {
     size_t struct_size; /* set by tess_tuning_init */
-    double seconds;     /* how long to go on, compiling included; 0 = 30 */
+    /* How long to go on, compiling included: no plan is compiled that would not be done by then; 0 = 30. */
+    double seconds;
     int sweep; /* not only neighbours of the best plan so far: also plans drawn from everywhere */
     void (*progress)(void *user, const tess_tuning *so_far); /* after each step; may be NULL */
     void *user;
     /* So many plans are measured beside the chosen one, the most promising of its neighbours, and none is followed
-     * further; 0 = as time allows. */
+     * further; 0 = as time allows, TESS_TUNE_NONE: none. Plans expected to take 30 times as long as the chosen one are
+     * not tried, and one whose first run takes 10 times as long is not run again. */
     int most;
     /* Each plan that was measured, the chosen one first; may be NULL. Texts are borrowed for the call. */
     void (*told)(void *user, const char *plan, double predicted_ms, double ms);

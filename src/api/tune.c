@@ -10,11 +10,20 @@
 #include "rt/clock.h"
 #include "rt/env.h"
 
-enum { MOST_RUNS = 15, FEWEST_RUNS = 3, MOST_DRAWS_IN_VAIN = 100, COMPARISONS = 3 };
+enum {
+    MOST_RUNS = 15,
+    FEWEST_RUNS = 3,
+    MOST_DRAWS_IN_VAIN = 100,
+    COMPARISONS = 3,
+    MOST_EXPRESSIONS = 10000
+};
 static const double timed_ms = 60;      /* of the runs of one candidate */
 static const double near = 1.1;         /* this much slower than the best: worth a second look */
 static const double clearly = 0.985;    /* of the best's time: what counts as better */
 static const double usual_seconds = 30; /* when the caller sets no limit */
+/* Plans that are not worth their time, in times of the chosen one: taken, or expressions to be compiled; and
+ * expected, which is less certain. */
+static const double far_slower = 10, absurd = 30;
 
 /* ---- Candidates ------------------------------------------------------------------------------ */
 
@@ -48,6 +57,8 @@ static bool enqueue(Tuner *t, Candidate c)
     c.predicted =
         tessi_plan_estimate(c.plan, t->v->graph, t->v->analysis, t->v->machine, t->binding.params)
             .seconds;
+    if (t->most_predicted > 0 && c.predicted > t->most_predicted)
+        return false;
     VEC_PUSH(&t->arena, &t->queue, c);
     uint32_t i = t->queue.n - 1;
     for (; i > 0 && t->queue.at[i - 1].predicted < c.predicted; i--)
@@ -99,7 +110,7 @@ static int by_value(const void *a, const void *b)
 }
 
 /* Median times of candidates run in turn, so that a disturbance of the machine meets all of them. The first run of
- * each is not counted. */
+ * each is not counted, unless it alone shows that the candidate is far slower. */
 static bool time_in_turn(Tuner *t, Candidate *const *c, uint32_t n, double *median)
 {
     double ms[2][MOST_RUNS], first[2], begin = 0;
@@ -107,6 +118,10 @@ static bool time_in_turn(Tuner *t, Candidate *const *c, uint32_t n, double *medi
     for (uint32_t k = 0; k < n; k++)
         if (!t->lane->sample(t, c[k], &first[k]))
             return false;
+    if (n == 1 && t->t->chosen_ms > 0 && first[0] > far_slower * t->t->chosen_ms) {
+        median[0] = first[0];
+        return true;
+    }
     begin = tessi_clock_ms();
     while (runs < FEWEST_RUNS || (runs < MOST_RUNS && tessi_clock_ms() - begin < timed_ms * n)) {
         for (uint32_t k = 0; k < n; k++)
@@ -146,12 +161,32 @@ static void tell(const Tuner *t, const Candidate *c, double ms)
     tessi_round_to_nearest();
 }
 
+/* Whether a first run that began at begin_ms took so long that no other should follow: far slower than that of the
+ * chosen plan, and longer than all runs of a candidate should take. */
+static bool took_too_long(const Tuner *t, double begin_ms)
+{
+    const double took = tessi_clock_ms() - begin_ms;
+    return took > far_slower * t->first_ms && took > timed_ms;
+}
+
+/* Drops a candidate without having measured it. */
+static bool give_up(Tuner *t, Candidate *c)
+{
+    t->lane->drop(t, c);
+    t->given_up++;
+    return true;
+}
+
 /* Times a candidate; it takes the place of the best, or is dropped. */
 static bool judge(Tuner *t, Candidate *c)
 {
     Candidate *const both[2] = { c, &t->best };
+    const double begin = tessi_clock_ms();
     double ms[2];
-    bool ok = t->lane->run(t, c, t->results) && same_results(t, c) && time_in_turn(t, both, 1, ms);
+    bool ok = t->lane->run(t, c, t->results) && same_results(t, c);
+    if (ok && took_too_long(t, begin))
+        return give_up(t, c);
+    ok = ok && time_in_turn(t, both, 1, ms);
     if (ok && ms[0] < t->t->best_ms * near) {
         ok = time_in_turn(t, both, 2, ms);
         t->t->best_ms = ms[1];
@@ -187,14 +222,24 @@ static int compile(void *user)
     return 0;
 }
 
+/* Whether compilers would take far longer than for the chosen plan: so much more is to be compiled. */
+static bool is_endless(const Tuner *t, const Candidate *c)
+{
+    const uint32_t n = c->loops ? c->loops->exprs.n : 0;
+    const Candidate *chosen = t->chosen.compiled ? &t->chosen : &t->best;
+    return chosen->compiled && chosen->loops && n > MOST_EXPRESSIONS
+           && (double)n > far_slower * (double)chosen->loops->exprs.n;
+}
+
 /* Side by side, the last one in this thread. */
 static void compile_all(Tuner *t, Candidate *batch, uint32_t n)
 {
     thrd_t thread[TUNE_MOST_AT_ONCE];
     bool started[TUNE_MOST_AT_ONCE] = { false };
+    const double begin = tessi_clock_ms();
     for (uint32_t i = 0; i < n; i++) {
         batch[i].compiled = false;
-        if (!t->lane->make(t, &batch[i]))
+        if (!t->lane->make(t, &batch[i]) || is_endless(t, &batch[i]))
             continue;
         started[i] = i + 1 < n && thrd_create(&thread[i], compile, &batch[i]) == thrd_success;
         if (!started[i])
@@ -203,6 +248,8 @@ static void compile_all(Tuner *t, Candidate *batch, uint32_t n)
     for (uint32_t i = 0; i < n; i++)
         if (started[i])
             thrd_join(thread[i], NULL);
+    const double took = tessi_clock_ms() - begin;
+    t->compile_ms = took > t->compile_ms ? took : t->compile_ms;
 }
 
 /* ---- The search ------------------------------------------------------------------------------ */
@@ -216,6 +263,7 @@ static bool start(Tuner *t)
         return false;
     enqueue(t, (Candidate){ .plan = chosen, .change = "" });
     dequeue(t, &t->best);
+    t->most_predicted = absurd * t->best.predicted;
     t->expected = ARENA_NEW_ARRAY(&t->arena, InterpImage, g->outputs.n);
     t->results = ARENA_NEW_ARRAY(&t->arena, InterpImage, g->outputs.n);
     if (!tessi_results_again(g, &t->binding, t->expected, t->memory, &t->a->failure)
@@ -223,13 +271,17 @@ static bool start(Tuner *t)
                                 &t->a->failure))
         return false;
     compile_all(t, &t->best, 1);
+    const double begin = tessi_clock_ms();
     if (!t->best.compiled || !t->lane->prepare(t, &t->best)) {
         t->a->failure = t->best.failure;
         return false;
     }
     double ms;
     Candidate *const only = &t->best;
-    if (!t->lane->run(t, &t->best, t->expected) || !time_in_turn(t, &only, 1, &ms))
+    if (!t->lane->run(t, &t->best, t->expected))
+        return false;
+    t->first_ms = tessi_clock_ms() - begin;
+    if (!time_in_turn(t, &only, 1, &ms))
         return false;
     t->t->chosen_ms = t->t->best_ms = t->ms.at[1] = ms;
     tell(t, &t->best, ms);
@@ -245,6 +297,21 @@ static void report(const Tuner *t)
     tessi_round_to_nearest();
 }
 
+/* Judges candidates that are compiled, one after the other; false if one gave other pixels or could not be run. */
+static bool judge_all(Tuner *t, Candidate *batch, uint32_t n)
+{
+    bool ok = true;
+    for (uint32_t i = 0; i < n; i++) {
+        Candidate *c = &batch[i];
+        const double begin = tessi_clock_ms();
+        if (!ok || !c->compiled || !t->lane->prepare(t, c))
+            t->lane->drop(t, c); /* a plan that takes the compiler too long is no good one */
+        else
+            ok = took_too_long(t, begin) ? give_up(t, c) : judge(t, c);
+    }
+    return ok;
+}
+
 static bool search(Tuner *t)
 {
     Candidate batch[TUNE_MOST_AT_ONCE];
@@ -252,23 +319,17 @@ static bool search(Tuner *t)
     const uint32_t wanted = cores > few ? cores : few;
     const uint32_t at_once = wanted < t->lane->at_once ? wanted : t->lane->at_once;
     uint64_t seed = 1;
-    while (tessi_clock_ms() < t->end_ms) {
+    while (tessi_clock_ms() + t->compile_ms < t->end_ms) {
         uint32_t n = 0;
-        const uint32_t left = t->t->most ? (uint32_t)(t->t->most - t->t->measured) : at_once;
+        const int seen = t->t->measured + t->given_up;
+        const uint32_t left = t->t->most ? (uint32_t)(t->t->most - seen) : at_once;
         while (n < at_once && n < left && (t->queue.n || (t->t->sweep && enqueue_drawn(t, &seed))))
             n += dequeue(t, &batch[n]);
         t->t->complete = n == 0;
         if (!n)
             break;
         compile_all(t, batch, n);
-        bool ok = true;
-        for (uint32_t i = 0; i < n; i++) {
-            if (ok && batch[i].compiled && t->lane->prepare(t, &batch[i]))
-                ok = judge(t, &batch[i]);
-            else /* a plan that takes the compiler too long is no good one */
-                t->lane->drop(t, &batch[i]);
-        }
-        if (!ok)
+        if (!judge_all(t, batch, n))
             return false;
         if (t->t->progress)
             report(t);
@@ -362,7 +423,7 @@ static bool tune(Tuner *t)
     tessi_text_init(&text, &t->arena);
     tessi_plan_print(t->best.plan, t->v->graph, &text);
     t->t->chosen_plan = strdup(tessi_text_str(&text));
-    if (!search(t) || !compare_at_the_end(t))
+    if (t->t->most != TESS_TUNE_NONE && (!search(t) || !compare_at_the_end(t)))
         return false;
     t->t->plan = strdup(explained(t));
     return (t->t->plan && t->t->chosen_plan) || tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
@@ -394,8 +455,8 @@ static const char *measurable(char *known, size_t size)
 
 static tess_status tune_plans(tess_program *p, tess_args *a, tess_tuning *tuning, Rounding callers)
 {
-    if (!p || !a || !tuning || tuning->struct_size != sizeof *tuning || tuning->most < 0
-        || !tessi_args_begin(p, a))
+    if (!p || !a || !tuning || tuning->struct_size != sizeof *tuning
+        || tuning->most < TESS_TUNE_NONE || !tessi_args_begin(p, a))
         return TESS_ERROR_ARGUMENT;
     tuning->plan = tuning->chosen_plan = NULL;
     tuning->measured = tuning->complete = 0;

@@ -20,10 +20,10 @@ typedef struct Candidate {
     double predicted;
     bool compiled;
     Failure failure;
+    const LoopProgram *loops;
     /* C: */
     Arena arena;
     bool has_arena;
-    const LoopProgram *loops;
     const char *c_text;
     RtModule module;
     ModuleEntry entry;
@@ -62,9 +62,13 @@ struct Tuner {
     InterpImage *expected, *results; /* of the chosen plan, and of the candidate in hand */
     void **memory;                   /* theirs */
     double end_ms;                   /* of the clock */
-    IdMap tried;                     /* plan to number in `ms` */
-    VEC(double) ms;                  /* at[0] unused; 0 = not measured */
-    VEC(Candidate) queue;            /* the most promising one last */
+    double compile_ms;               /* the longest compilation so far */
+    double first_ms;       /* the first run of the chosen plan, with what only the first does */
+    double most_predicted; /* seconds: what is expected to take longer is not tried; 0 = no limit */
+    int given_up;          /* candidates whose first run showed that they are far slower */
+    IdMap tried;           /* plan to number in `ms` */
+    VEC(double) ms;        /* at[0] unused; 0 = not measured */
+    VEC(Candidate) queue;  /* the most promising one last */
     Candidate chosen; /* by the planner: kept when a better one is found, for the last comparison */
     Candidate best;
 };

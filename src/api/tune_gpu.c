@@ -55,7 +55,7 @@ static bool make(Tuner *t, Candidate *c)
     v->analysis = t->v->analysis;
     v->plan = c->plan;
     v->is_private = true;
-    v->loops = tessi_pass_lower(&v->arena, v->graph, c->plan, v->machine, f);
+    c->loops = v->loops = tessi_pass_lower(&v->arena, v->graph, c->plan, v->machine, f);
     return v->loops != NULL;
 }
 

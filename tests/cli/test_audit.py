@@ -47,6 +47,54 @@ def check_kernels():
             tool.check(f"{path.stem}: CUDA", done.returncode == 0 and "TESS_KERNEL" in done.stdout, done.stderr)
 
 
+def check_bound(program, machine):
+    """explain says what no plan goes below, for sizes that are known, and where a plan loses much of it."""
+    done = Done(*tool.run("explain", program, "M=16", "N=32", machine))
+    share = re.search(r"^    why expected [\d.]+ ms, (\d+) % of the bound; starting 1 group takes", done.stdout, re.M)
+    bound = re.search(r"^    why bound [\d.]+ ms: 8192 bytes take [\d.]+ ms, operations [\d.]+ ms", done.stdout, re.M)
+    tool.check("the bound", bound and share and int(share[1]) <= 100, done.stdout + done.stderr)
+    done = Done(*tool.run("explain", program, machine))
+    tool.check("no bound without sizes", "why bound" not in done.stdout, done.stdout + done.stderr)
+    grid = tool.ROOT / "bench" / "everyday" / "bilateral_grid.tess"
+    done = Done(*tool.run("explain", grid, "M=4096", "N=4096", f"--machine={tool.ROOT}/machines/h200.machine"))
+    lost = r"^    why lost in 's': [\d.]+ ms of [\d.]+ ms; .* 36 B a point are of images between groups"
+    tool.check("what is lost", re.search(lost, done.stdout, re.M), done.stdout + done.stderr)
+
+
+def check_runs_of_kernels(folder):
+    """Predictions for GPUs: each kernel waits for the one before, and images that the second cache holds stay there."""
+    machine = f"--machine={tool.ROOT}/machines/h200.machine"
+
+    def predicted(program, side):
+        words = [f"M={side}", f"N={side}", machine, "--dump=estimate"]
+        done = Done(*tool.run("explain", program, *words))
+        found = [re.search(rf"^{what} ({NUMBER}) ms$", done.stdout, re.M) for what in ("predicted", "to start")]
+        tool.check(f"an estimate at {side}", all(found), done.stdout + done.stderr)
+        return [float(x[1]) for x in found]
+
+    program = folder / "twice.tess"
+    program.write_text("parameter M, N;\nvector#2 float a[M, N];\nreturn 2 * a;\n")
+    small, start = predicted(program, 1024)
+    large, _ = predicted(program, 8192)
+    tool.check("the second cache", (large - start) > 1.2 * 64 * (small - start), (small, large, start))
+    grid = tool.ROOT / "bench" / "everyday" / "bilateral_grid.tess"
+    _, starts = predicted(grid, 4096)
+    kernels = tool.run("explain", grid, "M=4096", "N=4096", machine)[1].count("\ngroup ")
+    alike = kernels > 3 and abs(starts - kernels * start) < 0.002
+    tool.check("a start for each kernel", alike, (start, starts, kernels))
+
+
+def check_second_lines(folder):
+    """Predictions for CPUs: vectors read beside where they are stored reach into a second line of the cache."""
+    machine = f"--machine={tool.ROOT}/machines/generic-avx512.machine"
+    program = folder / "beside.tess"
+    for reads, crosses in (("a@[0, -1] + a@[0, 1]", True), ("a@[-1, 0] + a@[1, 0]", False)):
+        program.write_text(f"parameter M, N;\nvector#2 float a[M, N];\nreturn {reads};\n")
+        done = Done(*tool.run("explain", program, "M=2048", "N=2048", machine, "--dump=estimate"))
+        found = "constant run_crossing" in done.stdout
+        tool.check(f"vectors of {reads} in two lines", done.returncode == 0 and found == crosses, done.stdout)
+
+
 def check_audit(folder):
     folder = pathlib.Path(folder)
     (folder / "none").mkdir()
@@ -67,11 +115,17 @@ def check_audit(folder):
     good = len(plans) == 2 and all(p["plan"].startswith("plan add\n") and p["predicted_ms"] > 0 for p in plans)
     tool.check("the plans", good, found)
     tool.check("the bound", found.get("bound_ms", 0) > 0 and found["bound_memory_ms"] <= found["bound_ms"])
+    alone = audit(folder / "some", *options[:2], "--plans=0", options[3], "--json")
+    none = json.loads(alone.stdout)["plans"] if alone.returncode == 0 else []
+    tool.check("no other plans", len(none) == 1 and none[0]["measured_ms"] > 0, alone.stdout + alone.stderr)
     words = ["M=16", "N=32", "--dump=estimate", f"--machine={machine}"]
     estimate = Done(*tool.run("explain", folder / "some" / "add.tess", *words))
     predicted = re.search(rf"^predicted ({NUMBER}) ms$", estimate.stdout, re.M)
     tool.check("the estimate", predicted and abs(float(predicted[1]) - found["predicted_ms"]) < 1e-5, estimate.stderr)
     tool.check("what it depends on", re.search(rf"^constant memory_exposed {NUMBER}$", estimate.stdout, re.M))
+    check_runs_of_kernels(folder)
+    check_second_lines(folder)
+    check_bound(folder / "some" / "add.tess", f"--machine={machine}")
     for what, arguments, sentence in (
         ("an empty folder", [folder / "none"], "has no programs"),
         ("no folder", [folder / "nothing"], "cannot read"),
