@@ -28,6 +28,7 @@ typedef struct Pipeline {
     const CommandLine *line;
     tess_program *program;
     Batch *batch;
+    const Nodata *nodata;
     Inputs shared; /* what all runs have in common */
     mtx_t lock;    /* guards what follows, and the states of slots and items */
     cnd_t changed;
@@ -134,7 +135,7 @@ static bool read_typed_item(Pipeline *p, Slot *s)
     return ok && cli_check_page(p->line, &s->job.in);
 }
 
-static bool read_item(Pipeline *p, Slot *s)
+static bool read_images(Pipeline *p, Slot *s)
 {
     const Item *item = &p->batch->items[s->item];
     Inputs *in = &s->job.in;
@@ -146,6 +147,16 @@ static bool read_item(Pipeline *p, Slot *s)
     for (size_t k = 0; ok && k < p->batch->n_inputs; k++)
         ok = cli_bind(p->line, p->program, in, p->batch->input[k], item->files[k]);
     return ok && cli_check_page(p->line, in);
+}
+
+static bool read_item(Pipeline *p, Slot *s)
+{
+    const Batch *b = p->batch;
+    bool ok = read_images(p, s);
+    for (size_t k = 0; ok && k < b->n_inputs; k++)
+        ok = cli_same_nodata(p->nodata, p->program, &s->job.in, b->input[k],
+                             b->items[s->item].files[k]);
+    return ok;
 }
 
 static void read_next(Pipeline *p, Slot *s)
@@ -305,9 +316,9 @@ static bool run_pipeline(Pipeline *p)
     return ok && !p->failed;
 }
 
-int cli_batch_run(const CommandLine *line, tess_program *program, Batch *b)
+int cli_batch_run(const CommandLine *line, tess_program *program, Batch *b, const Nodata *nodata)
 {
-    Pipeline p = { .line = line, .program = program, .batch = b };
+    Pipeline p = { .line = line, .program = program, .batch = b, .nodata = nodata };
     const bool ok = bind_shared(&p) && run_pipeline(&p);
     for (size_t i = 0; i < N_SLOTS; i++)
         cli_inputs_free(&p.slot[i].job.in);

@@ -28,7 +28,7 @@ char *cli_with_name(const char *text, const char *name);
 int cli_batch_open(const CommandLine *line, const tess_program *p, Batch *b);
 void cli_batch_free(const CommandLine *line, Batch *b);
 
-/* batch.c: reads, runs and writes all items; an exit status */
-int cli_batch_run(const CommandLine *line, tess_program *p, Batch *b);
+/* batch.c: reads, runs and writes all items, whose files agree about what is no data; an exit status */
+int cli_batch_run(const CommandLine *line, tess_program *p, Batch *b, const Nodata *nodata);
 
 #endif

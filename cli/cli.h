@@ -165,6 +165,9 @@ bool cli_check_nodata(const Nodata *nodata, const tess_program *p); /* the value
 void cli_say_nodata(const Nodata *nodata, const tess_program *p);
 /* --nodata alone: the values of the line, and those that its files say. */
 bool cli_find_nodata(const CommandLine *line, const tess_program *p, Nodata *found);
+/* Whether the file of an input says what was found; where not, after saying so. */
+bool cli_same_nodata(const Nodata *found, const tess_program *p, const Inputs *in, size_t input,
+                     const char *path);
 /* False after saying that no pixel of the input, or no coefficient of the mask, read from `path` counts. */
 bool cli_check_valid(const CommandLine *line, const Inputs *in, size_t input, const tess_info *info,
                      const char *path);
@@ -188,6 +191,7 @@ typedef struct Session {
     tess_program *compiled; /* owned */
     tess_program *program;  /* that, or its instance for what is bound */
     Inputs in;
+    Nodata nodata; /* of --nodata alone: what files said */
 } Session;
 bool cli_compile(const CommandLine *line,
                  Session *s); /* the program alone; false after saying why */

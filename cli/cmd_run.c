@@ -70,7 +70,7 @@ static int run_batch(const CommandLine *line, Session *s)
         return status;
     status = cli_batch_open(line, s->program, &batch);
     if (status == EXIT_OK)
-        status = cli_batch_run(line, s->program, &batch);
+        status = cli_batch_run(line, s->program, &batch, &s->nodata);
     cli_batch_free(line, &batch);
     return status;
 }

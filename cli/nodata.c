@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
+#include "cli/batch.h"
 
 enum { NAME_SIZE = 40, TEXT_SIZE = 400 };
 
@@ -124,7 +124,9 @@ static bool value_of(const tess_meta *meta, double *value)
     return false;
 }
 
-static bool value_of_file(const CommandLine *line, const char *path, double *value, bool *has)
+/* Whether the file says a value; where it cannot be read, that is said, or with `quiet` left to who reads it. */
+static bool value_of_file(const CommandLine *line, const char *path, bool quiet, double *value,
+                          bool *has)
 {
     char error[600] = "";
     *has = false;
@@ -132,8 +134,9 @@ static bool value_of_file(const CommandLine *line, const char *path, double *val
         return true; /* a pseudo-input, as ramp:2x3 */
     tess_image_facts facts = { .struct_size = sizeof facts };
     if (tess_image_look(path, line->page, &facts, error, sizeof error) != TESS_OK) {
-        cli_fail_about(path, error, "");
-        return false;
+        if (!quiet)
+            cli_fail_about(path, error, "");
+        return quiet;
     }
     *has = value_of(facts.meta, value);
     tess_meta_free(facts.meta);
@@ -157,28 +160,64 @@ static bool find_one(const CommandLine *line, const char *path, const char *name
         return cli_fail("--nodata needs a value for standard input, which is read once: "
                         "--nodata=VALUE"),
                false;
-    return value_of_file(line, path, &value, &has) && (!has || add(found, name, value));
+    return value_of_file(line, path, false, &value, &has) && (!has || add(found, name, value));
 }
 
-bool cli_find_nodata(const CommandLine *line, const tess_program *p, Nodata *found)
+/* What the first files say that say something; *first is the first that was asked. */
+static bool find_of_words(const CommandLine *line, const tess_program *p, Nodata *found,
+                          const char **first)
 {
     size_t *input = calloc(line->n_words + 1, sizeof *input);
-    const char *first = NULL;
-    *found = (Nodata){ calloc(line->nodata.n + line->n_words + 1, sizeof *found->at), 0 };
-    bool ok = (input && found->at) || (cli_fail("out of memory"), false);
-    for (size_t i = 0; ok && i < line->nodata.n; i++)
-        ok = add(found, line->nodata.at[i].name, line->nodata.at[i].value);
-    ok = ok && cli_place_words(line, p, input);
+    bool ok = input ? cli_place_words(line, p, input) : (cli_fail("out of memory"), false);
     for (size_t i = 0; ok && i < line->n_words; i++) {
         tess_info info;
         const char *path = cli_word_value(line->words[i]);
         if (!input_info(p, input[i], &info) || info.kind != TESS_IMAGE)
             continue;
-        first = first ? first : path;
+        *first = *first ? *first : path;
         ok = find_one(line, path, info.name, found);
     }
     free(input);
-    if (ok && !found->n && first)
+    return ok;
+}
+
+/* Of inputs whose files vary the first one speaks that can be read and has a value; the program is compiled for it, and
+ * files that say another fail when their turn comes. */
+static bool find_of_batch(const CommandLine *line, const tess_program *p, Nodata *found)
+{
+    Batch b;
+    tess_info info;
+    bool ok = cli_batch_open(line, p, &b) == EXIT_OK;
+    for (size_t i = 0; ok && i < tess_program_inputs(p); i++)
+        if (b.shared[i] && input_info(p, i, &info) && info.kind == TESS_IMAGE)
+            ok = find_one(line, b.shared[i], info.name, found);
+    for (size_t k = 0; ok && k < b.n_inputs; k++) {
+        double value;
+        bool has = false;
+        if (!input_info(p, b.input[k], &info) || info.kind != TESS_IMAGE)
+            continue;
+        for (size_t i = 0; i < b.n && !has; i++)
+            value_of_file(line, b.items[i].files[k], true, &value, &has);
+        ok = !has || add(found, info.name, value);
+    }
+    cli_batch_free(line, &b);
+    return ok;
+}
+
+bool cli_find_nodata(const CommandLine *line, const tess_program *p, Nodata *found)
+{
+    const char *first = NULL;
+    *found = (Nodata){
+        calloc(line->nodata.n + line->n_words + tess_program_inputs(p) + 1, sizeof *found->at), 0
+    };
+    bool ok = found->at || (cli_fail("out of memory"), false);
+    for (size_t i = 0; ok && i < line->nodata.n; i++)
+        ok = add(found, line->nodata.at[i].name, line->nodata.at[i].value);
+    const bool is_batch = cli_is_batch(line);
+    ok = ok && (is_batch ? find_of_batch(line, p, found) : find_of_words(line, p, found, &first));
+    if (ok && !found->n && is_batch)
+        ok = (cli_fail("no file says which value is no data: --nodata=VALUE does"), false);
+    else if (ok && !found->n && first)
         ok =
             (cli_fail("%s does not say which value is no data: --nodata=VALUE does", first), false);
     else if (ok && !found->n)
@@ -186,6 +225,32 @@ bool cli_find_nodata(const CommandLine *line, const tess_program *p, Nodata *fou
     if (!ok)
         cli_nodata_free(found);
     return ok;
+}
+
+bool cli_same_nodata(const Nodata *found, const tess_program *p, const Inputs *in, size_t input,
+                     const char *path)
+{
+    tess_info info;
+    double value;
+    const tess_constant *other = NULL;
+    if (!input_info(p, input, &info))
+        return true;
+    const bool says = value_of(in->meta[input], &value);
+    for (size_t i = 0; i < found->n; i++) {
+        const tess_constant *n = &found->at[i];
+        if (n->name && strcmp(n->name, info.name) != 0)
+            continue;
+        if (!n->name || (says && (n->value == value || (isnan(value) && isnan(n->value)))))
+            return true;
+        other = n;
+    }
+    if (other && says)
+        cli_fail("%s: its no-data value is %g, and that of the others %g; run it by itself", path,
+                 value, other->value);
+    else if (other)
+        cli_fail("%s does not say which value is no data, as the others do: --nodata=VALUE does",
+                 path);
+    return !other;
 }
 
 /* ---- What is left ----------------------------------------------------------------------------- */

@@ -264,7 +264,7 @@ bool cli_compile(const CommandLine *line, Session *s)
     if (ok) {
         cli_close(s);
         ok = compile(line, &found, s);
-        cli_nodata_free(&found);
+        s->nodata = found;
     }
     return ok;
 }
@@ -279,6 +279,7 @@ bool cli_open(const CommandLine *line, Session *s, bool bind)
 void cli_close(Session *s)
 {
     cli_inputs_free(&s->in);
+    cli_nodata_free(&s->nodata);
     tess_program_free(s->compiled);
     for (size_t i = 0; s->constants && s->constants[i].name; i++)
         free((char *)s->constants[i].name);

@@ -57,6 +57,12 @@ static bool map_of(const tess_geometry *g, int result_dims, RtMap *map)
         map->a[k][1] = g->by[d][result_dims - 1];
         map->b[k] = g->offset[d];
     }
+    map->n_outer = g->ndim - 2;
+    for (int d = 0; d < map->n_outer; d++) { /* one that the result has not is as it was */
+        for (int x = 0; x < result_dims - 2; x++)
+            map->outer[d] += fabs(g->by[d][x]);
+        map->outer[d] = map->outer[d] > 0 ? map->outer[d] : 1;
+    }
     return map->a[0][0] * map->a[1][1] != map->a[0][1] * map->a[1][0];
 }
 
@@ -94,7 +100,7 @@ bool tessi_meta_loses_place(const tess_image_store *s)
 
 bool tessi_meta_for_result(const tess_image_store *s, int result_dims, RtMeta *m, bool *any)
 {
-    RtMap map = { { { 1, 0 }, { 0, 1 } }, { 0, 0 } };
+    RtMap map = { .a = { { 1, 0 }, { 0, 1 } } };
     *m = (RtMeta){ 0 };
     *any = s->meta && (!s->geometry || map_of(s->geometry, result_dims, &map));
     if (*any && !tessi_meta_of_result(&s->meta->meta, &map, m))

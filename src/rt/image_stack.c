@@ -10,14 +10,26 @@
 
 /* ---- Reading ---- */
 
-/* The number behind `name` at the beginning of a line; `other` when there is none. */
-static int64_t imagej_number(const char *text, const char *name, int64_t other)
+static bool is_imagej(const char *text)
+{
+    return strncmp(text, "ImageJ=", 7) == 0;
+}
+
+/* What stands behind `name` at the beginning of a line of ImageJ's; NULL when there is none. */
+static const char *imagej_value(const char *text, const char *name)
 {
     const size_t n = strlen(name);
-    for (const char *line = text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
+    for (const char *line = is_imagej(text) ? text : NULL; line;
+         line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
         if (strncmp(line, name, n) == 0 && line[n] == '=')
-            return atoll(line + n + 1);
-    return other;
+            return line + n + 1;
+    return NULL;
+}
+
+static int64_t imagej_number(const char *text, const char *name, int64_t other)
+{
+    const char *value = imagej_value(text, name);
+    return value ? atoll(value) : other;
 }
 
 /* The value of an attribute of the element at `element`: its length is *n. */
@@ -41,11 +53,6 @@ static int64_t ome_number(const char *pixels, const char *name)
     size_t n;
     const char *value = attribute(pixels, name, &n);
     return value ? atoll(value) : 0;
-}
-
-static bool is_imagej(const char *text)
-{
-    return strncmp(text, "ImageJ=", 7) == 0;
 }
 
 static const char *pixels_of(const char *text)
@@ -116,8 +123,8 @@ static void add_text(RtBytes *out, const char *s)
     tessi_bytes_add(out, s, strlen(s));
 }
 
-/* The arrangement of what is written: of two dimensions before rows T and Z; of one that of the picture, where it has
- * as many pages. */
+/* The arrangement of what is written: of two dimensions before rows T and Z, or channels in place of the one of these
+ * that the picture has not; of one that of the picture, where it has as many pages. */
 static StackAxes axes_of(const char *text, const ImageRows *r)
 {
     StackAxes a;
@@ -125,10 +132,16 @@ static StackAxes axes_of(const char *text, const ImageRows *r)
     if (text && r->row_begin < 3 && tessi_stack_axes(text, r->pages, r->channels, &a, NULL)
         && a.who)
         return a;
+    StackAxes was = { .who = NULL };
+    const bool channels = text && r->row_begin == 3 && r->channels == 1 && read_axes(text, 1, &was)
+                          && was.n[AXIS_C] > 1;
+    const int inner = channels && was.n[AXIS_Z] <= 1 ? AXIS_C : AXIS_Z;
+    const int outer = channels && was.n[AXIS_Z] > 1 && was.n[AXIS_T] <= 1 ? AXIS_C : AXIS_T;
     a = (StackAxes){ .n = { r->pages, 1, 1 }, .order = "ZCT" };
     if (r->row_begin == 3) {
-        a.n[AXIS_Z] = v->shape[1];
-        a.n[AXIS_T] = v->shape[0];
+        a.n[AXIS_Z] = 1;
+        a.n[inner] = v->shape[1];
+        a.n[outer] = v->shape[0];
     }
     return a;
 }
@@ -291,36 +304,75 @@ void tessi_stack_describe(const char *text, const ImageRows *r, RtBytes *out)
 
 /* ---- Sizes of pixels ---- */
 
-static void scale_attribute(RtBytes *text, const char *name, double factor)
+/* The number of `old` characters that begins at `value`, inside the text, times the factor. */
+static void scale_number(RtBytes *text, const char *value, size_t old, double factor)
 {
-    size_t n;
     char number[40];
-    const char *pixels = pixels_of((const char *)text->at);
-    const char *value = pixels ? attribute(pixels, name, &n) : NULL;
-    if (!value || n >= sizeof number)
+    if (!value || old >= sizeof number || factor == 1)
         return;
-    const size_t at = (size_t)(value - (const char *)text->at), behind = text->n - at - n;
-    memcpy(number, value, n);
-    number[n] = 0;
+    const size_t at = (size_t)(value - (const char *)text->at), behind = text->n - at - old;
+    memcpy(number, value, old);
+    number[old] = 0;
     const double scaled = strtod(number, NULL) * factor;
-    const size_t longer = (size_t)snprintf(number, sizeof number, "%.10g", scaled);
-    if (longer > n && !tessi_bytes_extend(text, longer - n))
+    const size_t n = (size_t)snprintf(number, sizeof number, "%.10g", scaled);
+    if (n > old && !tessi_bytes_extend(text, n - old))
         return;
-    memmove(text->at + at + longer, text->at + at + n, behind);
-    memcpy(text->at + at, number, longer);
-    text->n = at + longer + behind;
+    memmove(text->at + at + n, text->at + at + old, behind);
+    memcpy(text->at + at, number, n);
+    text->n = at + n + behind;
 }
 
-void tessi_stack_scale(RtTags *tags, double y, double x)
+static void scale_attribute(RtBytes *text, const char *name, double factor)
+{
+    size_t n = 0;
+    const char *pixels = pixels_of((const char *)text->at);
+    const char *value = pixels ? attribute(pixels, name, &n) : NULL;
+    scale_number(text, value, n, factor);
+}
+
+static void scale_line(RtBytes *text, const char *name, double factor)
+{
+    const char *value = imagej_value((const char *)text->at, name);
+    scale_number(text, value, value ? strcspn(value, "\r\n") : 0, factor);
+}
+
+/* Factors along Z, C and T: the dimensions of a picture before its rows are those that it has, T before C before Z
+ * (image_tiff.c); channels that it has as fields are none of them. */
+static void outer_axes(const char *text, int n_outer, const double *outer, double by[3])
+{
+    static const int slow_first[3] = { AXIS_T, AXIS_C, AXIS_Z };
+    StackAxes a = { .who = NULL };
+    by[AXIS_Z] = by[AXIS_C] = by[AXIS_T] = 1;
+    if (!read_axes(text, 1, &a))
+        return;
+    int n = (a.n[AXIS_T] > 1) + (a.n[AXIS_C] > 1) + (a.n[AXIS_Z] > 1);
+    const bool fields = a.n[AXIS_C] > 1 && n > n_outer, both = n_outer == 2 && a.n[AXIS_C] <= 1;
+    n = both ? 2 : n - fields;
+    for (int k = 0, d = 0; k < 3 && n == n_outer; k++) {
+        const int axis = slow_first[k];
+        if (axis == AXIS_C ? a.n[axis] > 1 && !fields : both || a.n[axis] > 1)
+            by[axis] = outer[d++];
+    }
+}
+
+void tessi_stack_scale(RtTags *tags, double y, double x, int n_outer, const double *outer)
 {
     const RtTag *t = tessi_tag_find(tags, TAG_DESCRIPTION);
-    if (!t || !pixels_of((const char *)t->data))
+    const char *was = t ? (const char *)t->data : "";
+    double by[3];
+    if (!is_imagej(was) && !pixels_of(was))
         return;
+    outer_axes(was, n_outer, outer, by);
     RtBytes text = { 0 };
-    tessi_bytes_add(&text, t->data, strlen((const char *)t->data) + 1);
+    tessi_bytes_add(&text, was, strlen(was) + 1);
     if (!text.failed) {
         scale_attribute(&text, "PhysicalSizeX", x);
         scale_attribute(&text, "PhysicalSizeY", y);
+        scale_attribute(&text, "PhysicalSizeZ", by[AXIS_Z]);
+        scale_attribute(&text, "TimeIncrement", by[AXIS_T]);
+        scale_line(&text, "spacing", by[AXIS_Z]);
+        scale_line(&text, "finterval", by[AXIS_T]);
+        scale_line(&text, "fps", 1 / by[AXIS_T]);
         tessi_tag_add(tags, TAG_DESCRIPTION, 2, text.n, text.at);
     }
     tags->failed = tags->failed || text.failed;

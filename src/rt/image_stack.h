@@ -21,7 +21,8 @@ int64_t tessi_stack_page(const StackAxes *a, int64_t z, int64_t c, int64_t t);
 /* The description of a result: `text` (NULL: none) of the picture that it was made from, with what is true of the
  * rows. Empty where there is nothing to say. */
 void tessi_stack_describe(const char *text, const ImageRows *r, RtBytes *out);
-/* Sizes of pixels in an OME description, times these factors. */
-void tessi_stack_scale(RtTags *tags, double y, double x);
+/* Sizes of pixels in OME's description times y and x, and in ImageJ's, too, the distance of planes and of moments times
+ * the factors of the picture's n_outer dimensions before its rows. */
+void tessi_stack_scale(RtTags *tags, double y, double x, int n_outer, const double *outer);
 
 #endif

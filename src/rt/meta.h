@@ -54,6 +54,8 @@ enum { TAG_NODATA = 42113 }; /* GDAL's, a text: the value of pixels without data
  * from 0. */
 typedef struct RtMap {
     double a[2][2], b[2];
+    int n_outer;     /* dimensions of the picture before its rows */
+    double outer[2]; /* along each of them: how many of its steps one of the result is */
 } RtMap;
 bool tessi_map_is_identity(const RtMap *map);
 /* What is true of a result as well. */

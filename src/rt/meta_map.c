@@ -20,22 +20,25 @@ enum {
 
 bool tessi_map_is_identity(const RtMap *m)
 {
-    return m->a[0][0] == 1 && m->a[0][1] == 0 && m->a[1][0] == 0 && m->a[1][1] == 1 && m->b[0] == 0
-           && m->b[1] == 0;
+    bool is = true;
+    for (int d = 0; d < m->n_outer; d++)
+        is = is && m->outer[d] == 1;
+    return is && m->a[0][0] == 1 && m->a[0][1] == 0 && m->a[1][0] == 0 && m->a[1][1] == 1
+           && m->b[0] == 0 && m->b[1] == 0;
 }
 
 RtMap tessi_map_of_orientation(int orientation, int64_t height, int64_t width)
 {
     const double down = (double)(height - 1), right = (double)(width - 1);
     switch (orientation) {
-    case 2: return (RtMap){ { { 1, 0 }, { 0, -1 } }, { 0, right } };
-    case 3: return (RtMap){ { { -1, 0 }, { 0, -1 } }, { down, right } };
-    case 4: return (RtMap){ { { -1, 0 }, { 0, 1 } }, { down, 0 } };
-    case 5: return (RtMap){ { { 0, 1 }, { 1, 0 } }, { 0, 0 } };
-    case 6: return (RtMap){ { { 0, -1 }, { 1, 0 } }, { down, 0 } };
-    case 7: return (RtMap){ { { 0, -1 }, { -1, 0 } }, { down, right } };
-    case 8: return (RtMap){ { { 0, 1 }, { -1, 0 } }, { 0, right } };
-    default: return (RtMap){ { { 1, 0 }, { 0, 1 } }, { 0, 0 } };
+    case 2: return (RtMap){ .a = { { 1, 0 }, { 0, -1 } }, .b = { 0, right } };
+    case 3: return (RtMap){ .a = { { -1, 0 }, { 0, -1 } }, .b = { down, right } };
+    case 4: return (RtMap){ .a = { { -1, 0 }, { 0, 1 } }, .b = { down, 0 } };
+    case 5: return (RtMap){ .a = { { 0, 1 }, { 1, 0 } }, .b = { 0, 0 } };
+    case 6: return (RtMap){ .a = { { 0, -1 }, { 1, 0 } }, .b = { down, 0 } };
+    case 7: return (RtMap){ .a = { { 0, -1 }, { -1, 0 } }, .b = { down, right } };
+    case 8: return (RtMap){ .a = { { 0, 1 }, { -1, 0 } }, .b = { 0, right } };
+    default: return (RtMap){ .a = { { 1, 0 }, { 0, 1 } }, .b = { 0, 0 } };
     }
 }
 
@@ -75,9 +78,8 @@ static bool inverse(const RtMap *m, RtMap *inv)
     const double det = m->a[0][0] * m->a[1][1] - m->a[0][1] * m->a[1][0];
     if (det == 0)
         return false;
-    *inv = (RtMap){ { { m->a[1][1] / det, -m->a[0][1] / det },
-                      { -m->a[1][0] / det, m->a[0][0] / det } },
-                    { 0, 0 } };
+    *inv = (RtMap){ .a = { { m->a[1][1] / det, -m->a[0][1] / det },
+                           { -m->a[1][0] / det, m->a[0][0] / det } } };
     for (int d = 0; d < 2; d++)
         inv->b[d] = 0 - (inv->a[d][0] * m->b[0] + inv->a[d][1] * m->b[1]);
     return true;
@@ -177,7 +179,8 @@ bool tessi_meta_of_result(const RtMeta *m, const RtMap *map, RtMeta *result)
     if (tessi_map_is_identity(map))
         return true;
     move_resolution(result, map);
-    tessi_stack_scale(&result->tags, step_length(map, 0, 1, 1), step_length(map, 1, 1, 1));
+    tessi_stack_scale(&result->tags, step_length(map, 0, 1, 1), step_length(map, 1, 1, 1),
+                      map->n_outer, map->outer);
     move_on_earth(&result->tags, map);
     if (!tessi_meta_failed(result))
         return true;

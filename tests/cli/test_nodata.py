@@ -86,6 +86,29 @@ def test_policies(folder):
         check(f"--border={rule}", close, got)
 
 
+def test_batches(folder):
+    """--nodata alone with a pattern: the value is that of the files, which have to agree."""
+    mean, source, out = folder / "mean.tess", folder / "in", folder / "out"
+    source.mkdir()
+    out.mkdir()
+    for name, value in (("a", b"-1\0"), ("b", b"-1\0"), ("c", b"-2\0"), ("d", None)):
+        write_tiff(source / f"{name}.tif", 1, 4, [-1, 3, 5, 7], {TAG: (2, value)} if value else {})
+    (source / "0.tif").write_bytes(b"no picture")
+    to = ["-o", out / "{name}.tif", "-o", out / "{name}_v.npy", "--nodata", "--target=interp"]
+    status, _, err = run("run", mean, source / "*.tif", *to)
+    lines = err.splitlines()
+    check("files that disagree", status == 1 and len(lines) == 7 and "cannot read" in lines[0]
+          and "c.tif: its no-data value is -2, and that of the others -1" in lines[1]
+          and "d.tif does not say which value is no data" in lines[2] and "3 of 5 failed" in lines[3], err)
+    check("the others went on", sorted(p.name for p in out.iterdir()) == ["a.tif", "a_v.npy", "b.tif", "b_v.npy"])
+    write(out, "same.tess", (folder / "same.tess").read_text())
+    check("valid points alone", tiff_floats(out / "b.tif")[:3] == [3, 4, 5], tiff_floats(out / "b.tif"))
+    status, _, err = run("run", mean, source / "a.tif", source / "b.tif", *to)
+    check("a list of files", status == 0 and not err, err)
+    status, _, err = run("run", mean, source / "d*.tif", *to)
+    check("no file says it", status == 1 and err.count("\n") == 1 and "no file says which value" in err, err)
+
+
 def test_refused(folder):
     """One sentence each, and no file."""
     mean, out = folder / "mean.tess", folder / "never.tif"
@@ -122,5 +145,6 @@ with tool.workspace() as name:
     test_values(pathlib.Path(name))
     test_nan_and_types(pathlib.Path(name))
     test_policies(pathlib.Path(name))
+    test_batches(pathlib.Path(name))
     test_refused(pathlib.Path(name))
 tool.finish()

@@ -121,6 +121,30 @@ def main():
         about, _, _ = pixels(folder / "half.tif")
         check("sizes of pixels", about["PhysicalSizeX"] == about["PhysicalSizeY"] == "0.5" and about["SizeY"] == "1",
               about)
+        # The distance of planes and of moments in samplings; channels stay what they are.
+        steps = folder / "steps.tess"
+        steps.write_text("parameter K, L, M, N;\nvector#4 uint8 a[K, L, M, N];\n"
+                         "return a@[(0, 2), (0, 1), (0, 1), (0, 1)], a@[(0, 1), (0, 2), (0, 1), (0, 1)];\n")
+        for text in (ome("XYZCT", 3, 1, 2).replace("BigEndian", 'PhysicalSizeZ="0.75" TimeIncrement="1.5" BigEndian'),
+                     "ImageJ=1.53k\nimages=6\nslices=3\nframes=2\nspacing=0.75\nfinterval=1.5\nfps=2\n"):
+            write_tiff(folder / "zt.tif", [page(k) for k in range(6)], text)
+            status, _, err = run("run", steps, folder / "zt.tif", "-o", folder / "t.tif", "-o", folder / "z.tif",
+                                 INTERP)
+            for name, plane, moment in (("t.tif", "0.75", "3"), ("z.tif", "1.5", "1.5")):
+                about = description(folder / name)
+                check(f"{name}: steps along Z and T", status == 0 and (
+                    f'PhysicalSizeZ="{plane}" TimeIncrement="{moment}"' in about
+                    or f"spacing={plane}\nfinterval={moment}\nfps={3 / float(moment):g}\n" in about), (about, err))
+        for z, t, shape in ((1, 3, (3, 2)), (3, 1, (2, 3))):
+            write_tiff(folder / "c.tif", [page(k) for k in range(6)], ome("XYZCT", z, 2, t))
+            run("run", four, folder / "c.tif", "-o", folder / "c4.npy", INTERP)
+            status, _, err = run("run", four, folder / "c.tif", "-o", folder / "c4.tif", INTERP)
+            about, channels, _ = pixels(folder / "c4.tif")
+            check("channels among four dimensions", status == 0 and about["SizeC"] == "2" and about["SizeZ"] == str(z)
+                  and about["SizeT"] == str(t) and channels == ["dye0", "dye1"], (about, channels, err))
+            run("run", four, folder / "c4.tif", "-o", folder / "back.npy", INTERP)
+            check("and back", tool.read_npy(folder / "back.npy") == tool.read_npy(folder / "c4.npy")
+                  and tool.read_npy(folder / "back.npy")[0] == (*shape, ROWS, COLUMNS))
         # Four dimensions without a description before: ImageJ's, or OME's by name.
         run("run", four, "ramp:2x3x4x5", "-o", folder / "j.tif", "--no-metadata", INTERP)
         check("four dimensions for ImageJ", description(folder / "j.tif")
