@@ -43,6 +43,36 @@ def box(x, r):
     return ndimage.uniform_filter(x.astype(float), 2 * r + 1, mode=CLAMP)
 
 
+def disc(r):
+    y, x = np.mgrid[-r : r + 1, -r : r + 1]
+    return y * y + x * x <= r * r
+
+
+def nonmax(m, gx, gy):
+    """What is larger than the neighbour before it along the gradient, whose angle is rounded to 45 degrees, and not
+    smaller than the one behind."""
+    edged, octant = np.pad(m, 1, mode="edge"), np.round(np.arctan2(gy, gx) / (np.pi / 4)).astype(int) % 4
+    out = np.zeros_like(m)
+    for (i, j), value in np.ndenumerate(m):
+        y, x = ((0, 1), (1, 1), (1, 0), (1, -1))[octant[i, j]]
+        if value > edged[i + 1 - y, j + 1 - x] and value >= edged[i + 1 + y, j + 1 + x]:
+            out[i, j] = value
+    return out
+
+
+def lanczos(x, n, axis):
+    """x with n points along the axis, by six points each."""
+    at = (np.arange(n) + 0.5) * x.shape[axis] / n - 0.5
+    first = np.floor(at).astype(int)
+    out = weights = 0
+    for k in range(-2, 4):
+        w = np.sinc(at - first - k) * np.sinc((at - first - k) / 3)
+        w = w if axis == 1 else w[:, None]
+        out = out + w * np.take(x, np.clip(first + k, 0, x.shape[axis] - 1), axis)
+        weights = weights + w
+    return out / weights
+
+
 def mean_inside(x, r):
     share = ndimage.uniform_filter(np.ones(x.shape), 2 * r + 1, mode="constant")
     return ndimage.uniform_filter(x.astype(float), 2 * r + 1, mode="constant") / share
@@ -596,6 +626,26 @@ CASES = [
     ("euclidean_distance_3d(V > 4)", 1e-6, ndimage.distance_transform_edt(VOLUME > 4)),
     ("nearest_zero(B > 30)", 0, nearest_zero(BYTES > 30)),
     ("nearest_zero(B != 999)", 0, (np.full(BYTES.shape, -1),) * 2),
+    ("to_uint8(X)", 0, np.rint(PHOTO).astype(np.uint8)),
+    ("to_float(B)", 0, BYTES),
+    ("linear(X, 1.5, -3)", 1e-6, 1.5 * PHOTO.astype(float) - 3),
+    ("subtract(X, S)", 1e-6, PHOTO.astype(float) - SMOOTH),
+    ("difference(X, S)", 1e-6, np.abs(PHOTO.astype(float) - SMOOTH)),
+    ("add(X, S)", 1e-6, PHOTO.astype(float) + SMOOTH),
+    ("blend(X, S, W)", 1e-6, (1 - WEIGHT.astype(float)) * PHOTO + WEIGHT.astype(float) * SMOOTH),
+    ("threshold(X, 90)", 0, np.where(PHOTO > 90, 255, 0)),
+    ("gray(C)", 1e-6, COLOUR.astype(float) @ [0.2126, 0.7152, 0.0722]),
+    ("gamma(X, 0.45)", 1e-6, 255 * (PHOTO.astype(float) / 255) ** 0.45),
+    ("prewitt_y(X)", 1e-6, ndimage.prewitt(PHOTO.astype(float), 0, mode=CLAMP)),
+    ("magnitude(X, S)", 1e-6, np.hypot(PHOTO.astype(float), SMOOTH)),
+    ("sobel(X)", 1e-6, np.hypot(*(ndimage.sobel(PHOTO.astype(float), d, mode=CLAMP) for d in (0, 1)))),
+    ("prewitt(X)", 1e-6, np.hypot(*(ndimage.prewitt(PHOTO.astype(float), d, mode=CLAMP) for d in (0, 1)))),
+    ("erode_disc(B, 3)", 0, ndimage.minimum_filter(BYTES, footprint=disc(3), mode=CLAMP)),
+    ("dilate_disc(B, 3)", 0, ndimage.maximum_filter(BYTES, footprint=disc(3), mode=CLAMP)),
+    ("peaks(X, 2)", 0, np.where(PHOTO == ndimage.maximum_filter(PHOTO, 5, mode=CLAMP), PHOTO, 0)),
+    ("nonmax(X, S - 128, T - 128)", 0, nonmax(PHOTO, SMOOTH - 128, MOVED - 128)),
+    ("resize_lanczos(X, 40, 17)", 1e-5, lanczos(lanczos(PHOTO.astype(float), 40, 0), 17, 1)),
+    ("normalise(X, 10, 200)", 1e-6, 10 + 190 * (PHOTO.astype(float) - PHOTO.min()) / np.ptp(PHOTO)),
     ("distance_steps(B > 80)", 0, ndimage.distance_transform_cdt(BYTES > 80, "taxicab")),
 ]
 INPUTS = {
