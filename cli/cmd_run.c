@@ -64,6 +64,10 @@ static int run_here(const CommandLine *line, Session *s)
 static int run_batch(const CommandLine *line, Session *s)
 {
     Batch batch;
+    if (cli_is_video(line))
+        return cli_fail(
+            "videos are run one by one, under names of their own: patterns and {name} are for "
+            "pictures");
     int status = cli_is_open(s->program) ? cli_check_counts(line, s->program)
                                          : cli_check_outputs(line, s->program);
     if (status != EXIT_OK)

@@ -207,6 +207,25 @@ static bool takes_masks(const tess_program *p)
     return false;
 }
 
+/* Of a program that is right with its own values, a mistake is one of those that the line gave. */
+static void blame_values(const Session *s, const tess_options *options, const char *text, size_t n,
+                         const char *path)
+{
+    tess_options own = *options;
+    tess_program *program = NULL;
+    char values[400] = "";
+    own.n_constants = 0;
+    if (!options->n_constants || tess_compile(text, n, path, &own, &program, NULL) != TESS_OK)
+        return;
+    tess_program_free(program);
+    for (size_t i = 0; s->constants[i].name; i++) {
+        const size_t used = strlen(values);
+        snprintf(values + used, sizeof values - used, "%s%s=%g", i ? " " : "", s->constants[i].name,
+                 s->constants[i].value);
+    }
+    cli_fail("with its own values the program is right, and not with %s", values);
+}
+
 static bool compile(const CommandLine *line, const Nodata *nodata, Session *s)
 {
     memset(s, 0, sizeof *s);
@@ -241,6 +260,9 @@ static bool compile(const CommandLine *line, const Nodata *nodata, Session *s)
     cli_show_diagnostics(line, diags, !line->quiet && !(s->program && cli_is_open(s->program)));
     if (status != TESS_OK && (!diags || !tess_diags_errors(diags)))
         cli_fail("%s", tess_status_text(status));
+    else if (status != TESS_OK && !line->program_text
+             && strncmp(tess_diags_text(diags, 0), "error[", 6) != 0) /* that has a place */
+        blame_values(s, &options, s->text, n, line->program);
     tess_diags_free(diags);
     if (status != TESS_OK || !cli_check_types(line, s->program)
         || !cli_check_nodata(nodata, s->program))

@@ -125,6 +125,9 @@ def test_refused(folder):
                  ["a_e.npy", "twice"])
     (source / "a.pfm").write_bytes(b"")
     one_sentence("one name for two", run("run", slope, source / "a.*", *to), ["a.npy", "a.pfm", "one name"])
+    for video in (["*.y4m"], ["a.y4m"]):
+        one_sentence("videos", run("run", slope, *(source / name for name in video), "-o", out / "{name}.y4m", SLOW),
+                     ["videos are run one by one"])
     one_sentence("a number as pattern", run("run", folder / "two.tess", source / "*.npy", source / "*.npy", "by=*",
                                             "-o", out / "{name}.npy", "-o", out / "{name}2.npy", SLOW), ["'*'", "by"])
     check("nothing was written", names(out) == [], names(out))

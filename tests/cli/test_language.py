@@ -126,6 +126,16 @@ def check_values(folder):
     }.items():
         code, _, said = tool.run("explain", folder / "values.tess", given)
         tool.check(f"value {given}", code == 1 and said.strip() == sentence, said)
+    (folder / "reach.tess").write_text(
+        HEAD + "stencil s(vector#2 float X, const int R) { return mean(i = -R..R : X@[0, i]); }\n"
+        "const int R = 2;\nfloat by = 1;\nreturn by * s(photo, R);")
+    sentence = "tessera: with its own values the program is right, and not with"
+    code, _, said = tool.run("check", folder / "reach.tess", "R=-1", "by=3")
+    tool.check("a value that makes no program", code == 1 and said.endswith(f"{sentence} R=-1 by=3\n"), said)
+    (folder / "not.tess").write_text(HEAD + "return not (photo > 1);")
+    code, _, said = tool.run("check", folder / "not.tess", "M=3")
+    tool.check("a mistake that no value makes", code == 1 and sentence not in said, said)
+    tool.check("not (..) of other languages", "help: it is written !x" in said, said)
 
 
 def check_sizes(folder):
