@@ -1,5 +1,5 @@
 /* Kernels: the rules that loops of grids and threads obey beyond those of all loops, and the sizes of a launch. */
-#include "loop/loop_private.h"
+#include "loop/pass.h"
 
 /* ---- Sizes of a run -------------------------------------------------------------------------- */
 
@@ -232,15 +232,10 @@ static const char *check_kernel_block(KernelCheck *c, const LBlock *block)
 /* Loops of kernels, or what their threads hold. */
 static bool has_threads(const LoopProgram *p, const LBlock *block)
 {
-    for (uint32_t i = 0; i < block->n; i++) {
-        const LStmt *s = block->at[i];
-        if (s->kind == LSTMT_FOR && (s->flags & (LFOR_GRID | LFOR_THREAD)))
+    PASS_FOREACH (s, block)
+        if ((s->kind == LSTMT_FOR && (s->flags & (LFOR_GRID | LFOR_THREAD)))
+            || (s->kind == LSTMT_LOCAL && p->buffers.at[s->buffer.v].held))
             return true;
-        if (s->kind == LSTMT_LOCAL && p->buffers.at[s->buffer.v].held)
-            return true;
-        if (has_threads(p, &s->body) || has_threads(p, &s->orelse))
-            return true;
-    }
     return false;
 }
 

@@ -278,6 +278,14 @@ static int64_t constant_elements(Verifier *v, const LBuffer *b)
     return n;
 }
 
+static bool check_bytes(Verifier *v, const LBuffer *b, const char *kind, int64_t most)
+{
+    const int64_t n = constant_elements(v, b);
+    return (n && n * tessi_type_info(b->type)->bytes <= most)
+           || fault(v, "%s buffer '%s' is not of constant size, or too large", kind,
+                    shown(b->name));
+}
+
 static bool check_table(Verifier *v, const LBuffer *b)
 {
     int64_t n = constant_elements(v, b);
@@ -306,20 +314,9 @@ static bool check_buffer(Verifier *v, const LBuffer *b)
     switch (b->kind) {
     case LBUF_INPUT:
     case LBUF_OUTPUT: return check_channel(v, b);
-    case LBUF_TEMP: {
-        const int64_t n = b->in_constant ? constant_elements(v, b) : 1;
-        if (n == 0 || n * tessi_type_info(b->type)->bytes > LOOP_MAX_CONSTANT_BYTES)
-            return fault(v, "constant buffer '%s' is not of constant size, or too large",
-                         shown(b->name));
-        return true;
-    }
-    case LBUF_LOCAL: {
-        int64_t n = constant_elements(v, b);
-        if (n == 0 || n * tessi_type_info(b->type)->bytes > LOOP_MAX_LOCAL_BYTES)
-            return fault(v, "local buffer '%s' is not of constant size, or too large",
-                         shown(b->name));
-        return true;
-    }
+    case LBUF_TEMP:
+        return !b->in_constant || check_bytes(v, b, "constant", LOOP_MAX_CONSTANT_BYTES);
+    case LBUF_LOCAL: return check_bytes(v, b, "local", LOOP_MAX_LOCAL_BYTES);
     case LBUF_TABLE: return check_table(v, b);
     }
     return fault(v, "buffer '%s' is of no kind", shown(b->name));
@@ -452,6 +449,14 @@ static bool check_target(Verifier *v, const LStmt *s)
     return true;
 }
 
+static bool check_indices(Verifier *v, const LStmt *s)
+{
+    bool good = true;
+    for (int i = 0; i < s->n_index && good; i++)
+        good = check_expr(v, s->index[i], TYPE_INDEX);
+    return good;
+}
+
 static bool check_store(Verifier *v, const LStmt *s)
 {
     if (!check_target(v, s))
@@ -460,9 +465,8 @@ static bool check_store(Verifier *v, const LStmt *s)
     if (s->n_index != b->n_dims)
         return fault(v, "'%s' has %d dimensions and is stored to with %d indices", shown(b->name),
                      b->n_dims, s->n_index);
-    for (int i = 0; i < s->n_index; i++)
-        if (!check_expr(v, s->index[i], TYPE_INDEX))
-            return false;
+    if (!check_indices(v, s))
+        return false;
     if (s->kind == LSTMT_ADD && b->type == TYPE_BOOL)
         return fault(v, "'%s' is bool and added to", shown(b->name));
     if (s->kind == LSTMT_ADD && s->atomic && b->type != TYPE_I32 && b->type != TYPE_U32
@@ -491,10 +495,7 @@ static bool check_prefetch(Verifier *v, const LStmt *s)
         || s->n_index != v->p->buffers.at[s->buffer.v].n_dims
         || (v->f && v->f->is_kernel && v->p->buffers.at[s->buffer.v].kind == LBUF_LOCAL))
         return fault(v, "a statement fetches from no buffer");
-    for (int i = 0; i < s->n_index; i++)
-        if (!check_expr(v, s->index[i], TYPE_INDEX))
-            return false;
-    return true;
+    return check_indices(v, s);
 }
 
 static bool check_local(Verifier *v, const LStmt *s)
@@ -529,10 +530,7 @@ static bool check_move(Verifier *v, const LStmt *s)
         if (!tessi_loop_channel(v->p, some, c).v)
             return fault(v, "channel %u of the image is moved with '%s', and is no buffer", c,
                          shown(other->name));
-    for (int i = 0; i < s->n_index; i++)
-        if (!check_expr(v, s->index[i], TYPE_INDEX))
-            return false;
-    return true;
+    return check_indices(v, s);
 }
 
 static bool check_sort(Verifier *v, const LStmt *s)

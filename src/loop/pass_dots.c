@@ -17,6 +17,7 @@
 
 #include "loop/dots.h"
 #include "loop/loop_passes.h"
+#include "loop/pass.h"
 
 static const LExprId none = { 0 };
 
@@ -232,16 +233,6 @@ static void visit(Dots *s, LBlock *block)
     }
 }
 
-static void find_definitions(Dots *s, const LBlock *block)
-{
-    for (uint32_t i = 0; i < block->n; i++) {
-        const LStmt *t = block->at[i];
-        s->definition[t->var.v] = t;
-        find_definitions(s, &t->body);
-        find_definitions(s, &t->orelse);
-    }
-}
-
 void tessi_loop_dots(LoopProgram *p)
 {
     if (!p->vector_bytes)
@@ -252,7 +243,7 @@ void tessi_loop_dots(LoopProgram *p)
     s->n_vars = p->vars.n;
     s->definition = ARENA_NEW_ARRAY(a, const LStmt *, p->vars.n);
     VEC_FOREACH (LFunction, f, &p->functions)
-        find_definitions(s, &f->body);
+        tessi_pass_definitions(&f->body, s->definition);
     VEC_FOREACH (LFunction, f, &p->functions)
         if (!f->is_kernel)
             visit(s, &f->body);

@@ -171,20 +171,17 @@ bool tessi_plan_is_little(const Machine *m, double seconds)
 
 /* ---- As text --------------------------------------------------------------------------------- */
 
-static void print_ms(Text *out, double seconds)
+static void print_ms(Text *out, const char *what, double seconds)
 {
-    tessi_text_addf(out, "%.6f ms", seconds * 1e3);
+    tessi_text_addf(out, "%s%.6f ms", what, seconds * 1e3);
 }
 
 /* Of kernels also what they are made of. */
 static void print_kernel(const KernelCost *k, double points, Text *out)
 {
-    tessi_text_add(out, ": bytes ");
-    print_ms(out, k->dram_seconds * points);
-    tessi_text_add(out, ", instructions ");
-    print_ms(out, k->issue_seconds * points);
-    tessi_text_add(out, ", near caches ");
-    print_ms(out, k->cache_seconds * points);
+    print_ms(out, ": bytes ", k->dram_seconds * points);
+    print_ms(out, ", instructions ", k->issue_seconds * points);
+    print_ms(out, ", near caches ", k->cache_seconds * points);
     tessi_text_addf(out, "; %lld registers, %lld threads a multiprocessor", (long long)k->registers,
                     (long long)k->threads);
 }
@@ -195,13 +192,10 @@ static void print_groups(const Estimator *c, Text *out)
         const GroupTime t = tessi_estimate_group(c, group);
         const double turns = tessi_plan_turns(c->f, group->members.at[0]);
         tessi_text_addf(out, "group %s: ", group->name);
-        print_ms(out, t.seconds);
-        tessi_text_add(out, ", computing ");
-        print_ms(out, t.compute);
-        tessi_text_add(out, ", memory ");
-        print_ms(out, t.memory);
-        tessi_text_add(out, ", to start ");
-        print_ms(out, t.start);
+        print_ms(out, "", t.seconds);
+        print_ms(out, ", computing ", t.compute);
+        print_ms(out, ", memory ", t.memory);
+        print_ms(out, ", to start ", t.start);
         tessi_text_addf(out, ", %.0f points", t.points);
         if (turns > 1)
             tessi_text_addf(out, ", %.0f turns", turns);
@@ -209,8 +203,7 @@ static void print_groups(const Estimator *c, Text *out)
             tessi_text_addf(out, "; kernel %s", tessi_kernel_name(tessi_plan_kernel(group)));
             print_kernel(&t.cost.kernel, t.points, out);
         } else if (t.cost.crossing > 0) {
-            tessi_text_add(out, "; second lines ");
-            print_ms(out, t.cost.crossing * t.points);
+            print_ms(out, "; second lines ", t.cost.crossing * t.points);
         }
         tessi_text_add(out, "\n");
     }
@@ -241,15 +234,12 @@ void tessi_plan_estimate_print(const Plan *p, const Graph *g, const Analysis *an
     Arena *scratch = tessi_scratch_open(p->arena);
     const Estimator c = { tessi_plan_facts(scratch, g), an, m, p, params, e.must_move, false };
     tessi_text_addf(out, "estimate %s\nmachine %s\npredicted ", g->name, m->name);
-    print_ms(out, e.seconds);
-    tessi_text_add(out, "\nto start ");
-    print_ms(out, e.start_seconds);
+    print_ms(out, "", e.seconds);
+    print_ms(out, "\nto start ", e.start_seconds);
     tessi_text_addf(out, "\nbound by memory, %.0f bytes: ", e.must_move);
-    print_ms(out, e.bound_memory);
-    tessi_text_add(out, "\nbound by operations: ");
-    print_ms(out, e.bound_compute);
-    tessi_text_add(out, "\nbound by starting: ");
-    print_ms(out, e.bound_start);
+    print_ms(out, "", e.bound_memory);
+    print_ms(out, "\nbound by operations: ", e.bound_compute);
+    print_ms(out, "\nbound by starting: ", e.bound_start);
     tessi_text_add(out, "\n");
     print_groups(&c, out);
     print_constants(p, g, an, m, params, e.seconds, out);
