@@ -312,14 +312,195 @@ static Job resize_27(const vector<Image> &in)
     return j;
 }
 
+static Job rotate10(const vector<Image> &in)
+{
+    Job j;
+    ImageParam a = input(j, Float(32), 2);
+    Func f = BoundaryConditions::constant_exterior(a, 0.f), out("out");
+    const float middle_x = (float)(in[0].dim(0).extent() / 2), middle_y = (float)(in[0].dim(1).extent() / 2);
+    Expr v = cast<float>(y) - middle_y, u = cast<float>(x) - middle_x;
+    out(x, y) = bilinear(f, 0.98481f * v + 0.17365f * u + middle_y, 0.98481f * u - 0.17365f * v + middle_x);
+    j.out = { out };
+    j.sizes = { { in[0].dim(0).extent(), in[0].dim(1).extent() } };
+    j.schedule = [=]() mutable { out.tile(x, y, xo, yo, xi, yi, 64, 32).parallel(yo).vectorize(xi, 16); };
+    return j;
+}
+
+static Job rgb_matrix_u8(const vector<Image> &in)
+{
+    static const float m[3][3] = { { 1.62f, -0.48f, -0.14f }, { -0.21f, 1.51f, -0.30f }, { 0.02f, -0.55f, 1.53f } };
+    Job j;
+    ImageParam a = input(j, UInt(8), 3);
+    Func out("out");
+    vector<Expr> value;
+    for (int k = 0; k < 3; k++) {
+        Expr v = 0.f;
+        for (int i = 0; i < 3; i++)
+            v += m[k][i] * cast<float>(a(i, x, y));
+        value.push_back(cast<uint8_t>(clamp(v, 0.f, 255.f) + 0.5f));
+    }
+    out(c, x, y) = mux(c, value);
+    j.out = { out };
+    j.sizes = { { 3, in[0].dim(1).extent(), in[0].dim(2).extent() } };
+    j.schedule = [=]() mutable {
+        a.dim(0).set_bounds(0, 3).set_stride(1);
+        a.dim(1).set_stride(3);
+        out.output_buffer().dim(0).set_bounds(0, 3).set_stride(1);
+        out.output_buffer().dim(1).set_stride(3);
+        out.bound(c, 0, 3).reorder(c, x, y).unroll(c).split(y, yo, yi, 64).parallel(yo).vectorize(x, 16);
+    };
+    return j;
+}
+
+static Job rgba_over_f32(const vector<Image> &in)
+{
+    Job j;
+    ImageParam a = input(j, Float(32), 3), b = input(j, Float(32), 3);
+    Func out("out");
+    out(c, x, y) = a(c, x, y) + (1.f - a(3, x, y)) * b(c, x, y);
+    j.out = { out };
+    j.sizes = { { 4, in[0].dim(1).extent(), in[0].dim(2).extent() } };
+    j.schedule = [=]() mutable {
+        for (ImageParam p : { a, b })
+            p.dim(0).set_bounds(0, 4).set_stride(1), p.dim(1).set_stride(4);
+        out.output_buffer().dim(0).set_bounds(0, 4).set_stride(1);
+        out.output_buffer().dim(1).set_stride(4);
+        out.bound(c, 0, 4).reorder(c, x, y).vectorize(c, 4).unroll(x, 4).split(y, yo, yi, 64).parallel(yo);
+    };
+    return j;
+}
+
+static Job haar_inverse(const vector<Image> &in)
+{
+    Job j;
+    ImageParam m = input(j, Float(32), 2), a = input(j, Float(32), 2);
+    ImageParam d = input(j, Float(32), 2), b = input(j, Float(32), 2);
+    Func out("out");
+    Expr u = x / 2, v = y / 2, p = m(u, v), q = a(u, v), r = d(u, v), s = b(u, v);
+    Expr even = select(x % 2 == 0, p + q + r + s, p - q + r - s);
+    Expr odd = select(x % 2 == 0, p + q - r - s, p - q - r + s);
+    out(x, y) = select(y % 2 == 0, even, odd) / 2;
+    j.out = { out };
+    j.sizes = { { 2 * in[0].dim(0).extent(), 2 * in[0].dim(1).extent() } };
+    j.schedule = [=]() mutable {
+        out.align_bounds(x, 2).align_bounds(y, 2).tile(x, y, xo, yo, xi, yi, 2, 2).unroll(xi).unroll(yi);
+        out.vectorize(xo, 16).split(yo, y, t, 32).parallel(y);
+    };
+    return j;
+}
+
+static Job stack_smooth27(const vector<Image> &in)
+{
+    Job j;
+    ImageParam a = input(j, UInt(16), 3);
+    Func f = BoundaryConditions::repeat_edge(a), rows("rows"), columns("columns"), out("out");
+    rows(x, y, z) = cast<int>(f(x - 1, y, z)) + cast<int>(f(x, y, z)) + cast<int>(f(x + 1, y, z));
+    columns(x, y, z) = rows(x, y - 1, z) + rows(x, y, z) + rows(x, y + 1, z);
+    Expr total = columns(x, y, z - 1) + columns(x, y, z) + columns(x, y, z + 1);
+    out(x, y, z) = cast<uint16_t>(cast<float>(total) * (1 / 27.f) + 0.5f);
+    j.out = { out };
+    j.sizes = { { in[0].dim(0).extent(), in[0].dim(1).extent(), in[0].dim(2).extent() } };
+    j.schedule = [=]() mutable {
+        out.split(y, yo, yi, 32).reorder(x, yi, z, yo).parallel(yo).vectorize(x, 16);
+        columns.store_at(out, yo).compute_at(out, z).fold_storage(z, 4).vectorize(x, 16);
+        rows.compute_at(columns, y).store_at(columns, z).fold_storage(y, 4).vectorize(x, 16);
+    };
+    return j;
+}
+
+static Job diffuse_20(const vector<Image> &in)
+{
+    enum { STEPS = 20, FUSED = 4 };
+    Job j;
+    ImageParam a = input(j, Float(32), 2);
+    vector<Func> before, step;
+    for (int k = 0; k < STEPS; k++) {
+        Func made("step" + std::to_string(k));
+        before.push_back(k ? step.back() : Func(BoundaryConditions::mirror_interior(a)));
+        if (k && k % FUSED == 0) // a new pass over memory, with its edges
+            before.back() = BoundaryConditions::mirror_interior(step.back(), { { 0, a.width() }, { 0, a.height() } });
+        Func f = before.back();
+        Expr n = f(x, y - 1) - f(x, y), s = f(x, y + 1) - f(x, y);
+        Expr e = f(x + 1, y) - f(x, y), w = f(x - 1, y) - f(x, y);
+        Expr down = n / (1 + 25 * n * n) + s / (1 + 25 * s * s), across = e / (1 + 25 * e * e) + w / (1 + 25 * w * w);
+        made(x, y) = f(x, y) + 0.2f * (down + across);
+        step.push_back(made);
+    }
+    j.out = { step.back() };
+    j.sizes = { { in[0].dim(0).extent(), in[0].dim(1).extent() } };
+    j.schedule = [=]() mutable {
+        for (int k = 0; k < STEPS; k++)
+            if (k % FUSED == FUSED - 1) {
+                Func pass = step[k];
+                if (k < STEPS - 1)
+                    pass.compute_root();
+                pass.split(y, yo, yi, 64).parallel(yo).vectorize(x, 16);
+                for (int i = k - FUSED + 1; i < k; i++)
+                    step[i].store_at(pass, yo).compute_at(pass, yi).fold_storage(y, 8).vectorize(x, 16);
+                Func edges = before[k - FUSED + 1];
+                edges.store_at(pass, yo).compute_at(pass, yi).fold_storage(edges.args()[1], 8);
+                edges.vectorize(edges.args()[0], 16);
+            }
+    };
+    return j;
+}
+
+static Job layer3x3_c16(const vector<Image> &in)
+{
+    Job j;
+    ImageParam a = input(j, Float(32), 3), w = input(j, Float(32), 4);
+    const Region inside = { { Expr(), Expr() }, { a.dim(1).min(), a.dim(1).extent() },
+                            { a.dim(2).min(), a.dim(2).extent() } };
+    Func f = BoundaryConditions::constant_exterior(a, 0.f, inside);
+    Func sums("sums"), out("out");
+    RDom r(0, 16, 0, 3, 0, 3);
+    sums(c, x, y) = 0.f;
+    sums(c, x, y) += w(c, r.x, r.y, r.z) * f(r.x, x + r.y - 1, y + r.z - 1);
+    out(c, x, y) = max(a(c, x, y) + sums(c, x, y), 0.f);
+    j.out = { out };
+    j.sizes = { { in[0].dim(0).extent(), in[0].dim(1).extent(), in[0].dim(2).extent() } };
+    j.schedule = [=]() mutable {
+        a.dim(0).set_bounds(0, 16);
+        w.dim(0).set_bounds(0, 16);
+        out.bound(c, 0, 16).split(x, xo, xi, 16).reorder(c, xi, xo, y);
+        out.split(y, yo, yi, 16).parallel(yo).vectorize(c, 16);
+        sums.compute_at(out, xo).vectorize(c, 16).unroll(x);
+        sums.update().reorder(c, x, r.x, r.y, r.z).vectorize(c, 16).unroll(x).unroll(r.y);
+        f.store_at(out, yo).compute_at(out, yi).fold_storage(f.args()[2], 4).vectorize(f.args()[0], 16);
+    };
+    return j;
+}
+
+static Job table1024_f32(const vector<Image> &in)
+{
+    Job j;
+    ImageParam a = input(j, Float(32), 2), curve = input(j, Float(32), 1);
+    Func f = BoundaryConditions::repeat_edge(a), smooth("smooth"), out("out");
+    smooth(x, y) = (f(x - 1, y) + 2 * f(x, y) + f(x + 1, y)) / 4;
+    Expr at = clamp(smooth(x, y), 0.f, 1.f) * 1022, k = clamp(cast<int>(at), 0, 1022), t = at - k;
+    out(x, y) = curve(k) + (curve(k + 1) - curve(k)) * t;
+    j.out = { out };
+    j.sizes = { { in[0].dim(0).extent(), in[0].dim(1).extent() } };
+    j.schedule = [=]() mutable {
+        out.split(y, yo, yi, 64).parallel(yo).vectorize(x, 16);
+        smooth.compute_at(out, yi).vectorize(x, 16);
+        f.compute_at(out, yi).vectorize(f.args()[0], 16);
+    };
+    return j;
+}
+
 struct Entry {
     const char *name;
     Job (*make)(const vector<Image> &);
 };
 #define ENTRY(name) { #name, name }
-static const Entry entries[] = { ENTRY(transpose_f32), ENTRY(gauss9_u8),        ENTRY(sobel_i16),  ENTRY(haar_forward),
-                                 ENTRY(stack_gauss5),  ENTRY(depthwise3x3_c16), ENTRY(erode31_u8), ENTRY(rgb_curves_u8),
-                                 ENTRY(warp_field),    ENTRY(resize_27) };
+static const Entry entries[] = {
+    ENTRY(transpose_f32), ENTRY(gauss9_u8), ENTRY(sobel_i16), ENTRY(haar_forward),
+    ENTRY(stack_gauss5), ENTRY(depthwise3x3_c16), ENTRY(erode31_u8), ENTRY(rgb_curves_u8),
+    ENTRY(warp_field), ENTRY(resize_27), ENTRY(rotate10), ENTRY(rgb_matrix_u8),
+    ENTRY(rgba_over_f32), ENTRY(haar_inverse), ENTRY(stack_smooth27), ENTRY(diffuse_20),
+    ENTRY(layer3x3_c16), ENTRY(table1024_f32),
+};
 
 // ---- Runs ----
 static void choose(Job &j, const string &how, int threads, const vector<Image> &in)
@@ -376,15 +557,17 @@ int main(int argc, char **argv)
             wrapped.push_back(Buffer<>(Image(o)));
         Realization all(wrapped);
         Pipeline p(j.out);
-        p.compile_jit();
-        p.realize(all);
+        // Halide 14 takes Zen 4 for a processor that has float16 in vectors, and would use instructions that it lacks
+        const Target target = get_jit_target_from_environment().without_feature(Target::AVX512_SapphireRapids);
+        p.compile_jit(target);
+        p.realize(all, target);
         double best = 1e30, start = milliseconds();
-        p.realize(all);
+        p.realize(all, target);
         const int runs = std::max(1, (int)(20 / std::max(0.01, milliseconds() - start)));
         for (int b = 0; b < BATCHES; b++) {
             start = milliseconds();
             for (int r = 0; r < runs; r++)
-                p.realize(all);
+                p.realize(all, target);
             best = std::min(best, (milliseconds() - start) / runs);
         }
         for (size_t i = 0; i < out.size(); i++)
