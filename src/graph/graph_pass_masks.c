@@ -391,10 +391,11 @@ static ExprId split_low_rank(Masks *m, const Domain *at, const Taps *t, const Ax
 
 typedef ExprId Splitter(Masks *m, const Domain *at, const Taps *t, const Axis *axis);
 
-/* Splits off the outermost dimension that can be. */
+/* Splits off the outermost dimension that can be; of what is filled the innermost. */
 static ExprId split_by(Masks *m, const Domain *at, const Taps *t, Splitter *splitter)
 {
-    for (uint8_t d = 0; d + 1 < at->n_dims; d++) {
+    for (uint8_t i = 0; i + 1 < at->n_dims; i++) {
+        const uint8_t d = t->filled ? (uint8_t)(at->n_dims - 1 - i) : i;
         for (uint32_t var = 0; var < tessi_window(m->to, t->window)->n_vars; var++) {
             Axis axis;
             if (!tessi_taps_axis(m, t->value, var, &axis) || axis.dim.src != d)
@@ -661,6 +662,7 @@ static ExprId as_asked(Masks *m, Taps *t, MethodRequest asked, ExprId now)
                              .exact = !tessi_is_real(t->type) };
     m->form = start;
     t->method = asked.method;
+    t->filled = tessi_taps_filled(m, t->value);
     ExprId done = combine(m, &m->domain, t, now);
     if (!done.v) {
         m->form = start;

@@ -33,6 +33,7 @@ typedef struct Taps {
     ExprId value;
     ScalarType type;
     Matrix weights; /* as many variables as the window */
+    bool filled;    /* tessi_taps_filled, or made of such sums */
 } Taps;
 
 /* One variable of a window moves all reads along one dimension of the stage in the same way. */
@@ -47,6 +48,11 @@ bool tessi_taps_axis(Masks *m, ExprId value, uint32_t var, Axis *axis);
 StageId tessi_masks_stage(Masks *m, const Domain *at, const char *name, ScalarType t, ExprId body);
 /* Of the last place of a number. */
 double tessi_half_unit(ScalarType t);
+
+/* All that is read are choices between what is at a point and a constant, as where points need not be valid. Sums of
+ * those go along the outermost dimension first: what is chosen is then chosen once for all rows that a step computes,
+ * and along a row, sums are read. There reads of equal weight are added up first, if sums may be taken so. */
+bool tessi_taps_filled(Masks *m, ExprId value);
 
 /* Which columns (the window's last variable) of a mask are alike, where a sum may be taken that way. */
 typedef struct Columns {

@@ -45,6 +45,40 @@ static bool may_fold(Masks *m, const Taps *t)
            && serves_other_points(m, t, tessi_window(m->to, t->window));
 }
 
+static bool is_choice(const Graph *g, const Stage *s)
+{
+    if (s->kind != STAGE_COMPUTE || s->pieces.n != 1)
+        return false;
+    const Expr *e = tessi_expr(g, s->pieces.at[0].body);
+    Value v;
+    return e->kind == EXPR_OP && e->op == OP_SELECT
+           && (tessi_expr_is_const(g, e->arg[1], &v) || tessi_expr_is_const(g, e->arg[2], &v));
+}
+
+bool tessi_taps_filled(Masks *m, ExprId value)
+{
+    bool reads = false;
+    const ExprList *list = tessi_expr_walk(&m->walk, m->to, &value, 1);
+    VEC_FOREACH (const ExprId, it, list) {
+        const Expr *e = tessi_expr(m->to, *it);
+        if (e->kind != EXPR_LOAD)
+            continue;
+        const Access *a = tessi_access(m->to, e->access);
+        if (!is_choice(m->to, tessi_stage(m->to, a->producer)))
+            return false;
+        reads = true;
+    }
+    return reads;
+}
+
+/* A line of sums over filled points, along the rows of the image. */
+static bool adds_pairs(Masks *m, const Taps *t, const Window *w)
+{
+    Axis axis;
+    return t->filled && w->n_vars == 1 && tessi_taps_axis(m, t->value, 0, &axis)
+           && axis.dim.src + 1 == m->domain.n_dims;
+}
+
 Columns tessi_taps_columns(Masks *m, const Taps *t)
 {
     enum { MOST_COLUMNS = 1024 }; /* to compare each with each; masks as wide are not written out */
@@ -55,10 +89,11 @@ Columns tessi_taps_columns(Masks *m, const Taps *t)
     c.turned = ARENA_NEW_ARRAY(a, bool, c.n);
     uint32_t *alike = ARENA_NEW_ARRAY(a, uint32_t, c.n);
     const bool may = c.n <= MOST_COLUMNS && may_fold(m, t);
+    const uint32_t fewest = may && adds_pairs(m, t, w) ? 1 : 2;
     for (uint32_t k = 0; k < c.n; k++) {
         const uint32_t taps = taps_of_column(t, c.n, k);
         c.like[k] = k;
-        for (uint32_t j = 0; may && taps > 1 && j < k && c.like[k] == k; j++) {
+        for (uint32_t j = 0; may && taps >= fewest && j < k && c.like[k] == k; j++) {
             if (c.like[j] != j)
                 continue;
             c.turned[k] = !same_column(t, c.n, j, k, false);
