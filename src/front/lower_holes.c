@@ -189,6 +189,7 @@ static bool is_count(const TExpr *e)
 
 typedef struct Mean {
     ExprId values, points;
+    bool by_fill; /* the points are counted as a sum of 0 and 1 over the whole window */
 } Mean;
 
 static Mean mean_parts(Lower *l, LBody *b, const TExpr *e, uint32_t channel, ScalarType t)
@@ -201,7 +202,7 @@ static Mean mean_parts(Lower *l, LBody *b, const TExpr *e, uint32_t channel, Sca
                .data_where = true,
                .usable = !by_fill,
                .fill = by_fill ? FILL_ZERO : FILL_RAW };
-    Mean mean = { .values = tessi_lower_pass(l, b, e, channel, &p) };
+    Mean mean = { .values = tessi_lower_pass(l, b, e, channel, &p), .by_fill = by_fill };
     p.body = by_fill ? BODY_VALUE : BODY_ONE;
     p.fill = by_fill ? FILL_WEIGHT : FILL_RAW;
     mean.points = tessi_lower_pass(l, b, e, channel, &p);
@@ -361,9 +362,15 @@ ExprId tessi_lower_window_validity(Lower *l, LBody *b, const TExpr *e, LAsked as
         return tessi_lower_pass(l, b, e, 0, &p);
     }
     const ExprId some = some_usable(l, b, e);
+    const ScalarType t = tessi_value_type(tessi_lower_field(e->type, 0));
+    if (some.v && e->is_mean
+        && !is_rough(l, e)) { /* no window of its own where points are counted anyway */
+        const Mean mean = mean_parts(l, b, e, 0, t);
+        if (mean.by_fill)
+            return op(l, OP_NE, mean.points, tessi_lower_number(l, t, 0));
+    }
     if (!some.v || !is_weighted(e))
         return some;
-    const ScalarType t = tessi_value_type(tessi_lower_field(e->type, 0));
     Weights w;
     Parts parts;
     tessi_lower_find_weights(l, b, e, 0, &w);
