@@ -100,3 +100,20 @@ void tessi_pass_definitions(const LBlock *block, const LStmt **definition)
         if (s->var.v)
             definition[s->var.v] = s;
 }
+
+static bool loads(const LoopProgram *p, LExprId id, LBufferId b)
+{
+    const LExpr *e = tessi_lexpr(p, id);
+    bool any = e->kind == LEXPR_LOAD && e->buffer.v == b.v;
+    for (int i = 0; i < e->n_args && !any; i++)
+        any = loads(p, e->arg[i], b);
+    return any;
+}
+
+bool tessi_pass_loads(const LoopProgram *p, const LBlock *block, LBufferId b)
+{
+    PASS_FOREACH (t, block)
+        if (loads(p, t->a, b) || loads(p, t->b, b))
+            return true;
+    return false;
+}

@@ -38,5 +38,7 @@ LStmt *tessi_pass_next(PassWalk *w);
         for (LStmt *s = tessi_pass_next(at_##s); s; s = tessi_pass_next(at_##s))
 /* The statement that defines each variable, by LVarId: the last one, where there are several. */
 void tessi_pass_definitions(const LBlock *block, const LStmt **definition);
+/* Some value of the block loads from the buffer. */
+bool tessi_pass_loads(const LoopProgram *p, const LBlock *block, LBufferId b);
 
 #endif

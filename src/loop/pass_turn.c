@@ -8,12 +8,13 @@
  *     }                                        [i, k] of turned = lines[k, i]
  *   }                                          out[y_block + i, x_block + k] = turned[i, k]
  *
- * and blocks that are not whole, at the ends, are computed as before. The rows of a block are in no order with those
- * of others, so the loop over y must be parallel, or its body a single loop that reads nothing it stores. */
+ * and blocks that are not whole, at the ends, are computed as before, as are blocks in which a rule answers. The rows
+ * of a block are in no order with those of others, so the loop over y must be parallel, or its body a single loop that
+ * reads nothing it stores. */
 #include "loop/loop_passes.h"
 #include "loop/pass.h"
 
-enum { MOST_COPIES = 4, LINE_BYTES = 64, MOST_EDGE = 64 };
+enum { MOST_COPIES = 4, LINE_BYTES = 64, MOST_EDGE = 64, MOST_CLAMPS = 16 };
 
 typedef struct Slopes {
     int64_t x, y;
@@ -25,8 +26,7 @@ typedef struct Turned {
     uint8_t column, n_dims;       /* the dimension along which x goes; y goes along the last */
     Slopes slope;                 /* 1 or -1 each: of these two dimensions */
     LExprId first[LOOP_MAX_DIMS]; /* where the block begins to read, without the constants */
-    int64_t least[2],
-        span[2]; /* of the constants, by column and row: the least, and how far they go */
+    int64_t least[2], span[2];    /* of the constants, by column and row: the least, how far */
     LBufferId lines, turned;
 } Turned;
 
@@ -42,8 +42,12 @@ typedef struct Pass {
     int64_t edge;
     Turned at[MOST_COPIES];
     uint32_t n;
-    LExprId
-        row_length; /* rows of several planes are counted in one loop: as many as a plane has; none: they are not */
+    /* MIN and MAX with what is the same in the whole block, as rules have them: passed over, where no index of the
+     * block meets them. */
+    LExprId clamp[MOST_CLAMPS];
+    uint32_t n_clamps;
+    bool is_strict;     /* none is passed over */
+    LExprId row_length; /* of a plane, where one loop counts the rows of several planes; or none */
 } Pass;
 
 static const LExprId none = { 0 };
@@ -104,6 +108,28 @@ static bool is_of_plane(Pass *s, const LExpr *e)
     return true;
 }
 
+static bool slopes_of(Pass *s, LExprId id, Slopes *slopes);
+
+/* The argument of a MIN or MAX that goes with the loops; -1: both do, or it is none. */
+static int clamped(const Pass *s, const LExpr *e)
+{
+    if (e->kind != LEXPR_OP || (e->op != OP_MIN && e->op != OP_MAX))
+        return -1;
+    return is_outside(s, e->arg[1]) ? 0 : is_outside(s, e->arg[0]) ? 1 : -1;
+}
+
+static bool slopes_of_clamped(Pass *s, LExprId id, LExprId arg, Slopes *slopes)
+{
+    uint32_t i = 0;
+    while (i < s->n_clamps && s->clamp[i].v != id.v)
+        i++;
+    if (s->is_strict || i == MOST_CLAMPS)
+        return false;
+    s->clamp[i] = id;
+    s->n_clamps += i == s->n_clamps;
+    return slopes_of(s, arg, slopes);
+}
+
 /* How an index grows with x and with y inside a block; false: not always by the same. */
 static bool slopes_of(Pass *s, LExprId id, Slopes *slopes)
 {
@@ -125,6 +151,8 @@ static bool slopes_of(Pass *s, LExprId id, Slopes *slopes)
         slopes->y = e.op == OP_FLOORMOD;
         return true;
     }
+    if (clamped(s, &e) >= 0)
+        return slopes_of_clamped(s, value.v ? value : id, e.arg[clamped(s, &e)], slopes);
     if (!slopes_of(s, e.arg[0], &a) || (e.n_args > 1 && !slopes_of(s, e.arg[1], &b)))
         return false;
     switch (e.op) {
@@ -150,12 +178,29 @@ static LExprId at(const Pass *s, LExprId id, LExprId x, LExprId y)
     const LExpr e = *tessi_lexpr(s->p, id);
     if (e.kind == LEXPR_VAR)
         return e.var.v == s->points->var.v ? x : is_rows(s, id) ? y : id;
-    if (e.kind != LEXPR_OP)
+    if (e.kind != LEXPR_OP || is_outside(s, id))
         return id;
+    if (clamped(s, &e) >= 0)
+        return at(s, e.arg[clamped(s, &e)], x, y);
     LExprId arg[LOOP_MAX_DIMS] = { { 0 } };
     for (int i = 0; i < e.n_args; i++)
         arg[i] = at(s, e.arg[i], x, y);
     return tessi_lexpr_with_args(s->p, &e, arg);
+}
+
+/* No index of the block meets a clamp: the one that is nearest does not. */
+static LExprId is_free(Pass *s, LExprId clamp)
+{
+    const LExpr e = *tessi_lexpr(s->p, clamp);
+    const int k = clamped(s, &e);
+    const bool largest = e.op == OP_MIN;
+    const LExprId last_x = plus(s, s->x, s->edge - 1),
+                  last_y = op(s, OP_ADD, s->y, plus(s, s->n_rows, -1));
+    Slopes slope;
+    slopes_of(s, e.arg[k], &slope);
+    const LExprId nearest = at(s, e.arg[k], (slope.x > 0) == largest ? last_x : s->x,
+                               (slope.y > 0) == largest ? last_y : s->y);
+    return largest ? op(s, OP_LE, nearest, e.arg[1 - k]) : op(s, OP_LE, e.arg[1 - k], nearest);
 }
 
 /* ---- Loads ------------------------------------------------------------------------------------------------------- */
@@ -216,8 +261,11 @@ static bool note(Pass *s, LExprId id)
     for (int i = 0; i < e.n_args; i++)
         if (!note(s, e.arg[i]))
             return false;
-    if (e.kind != LEXPR_LOAD || !is_turned(s, &e, &t, constant))
+    const uint32_t n_clamps = s->n_clamps;
+    if (e.kind != LEXPR_LOAD || !is_turned(s, &e, &t, constant)) {
+        s->n_clamps = n_clamps; /* those of other loads do not matter */
         return true;
+    }
     Turned *known = find(s, &t);
     if (!known && s->n == MOST_COPIES)
         return false;
@@ -249,7 +297,7 @@ static LExprId from_turned(Pass *s, const LExpr *load)
                   y = tessi_lexpr_var(s->p, s->rows->var);
     const LExprId k = op(s, OP_SUB, x, s->x), i = op(s, OP_SUB, y, s->y);
     const int64_t column = constant[0] - known->least[0], row = constant[1] - known->least[1];
-    /* columns that are read from right to left were turned over the other way round */
+    /* read from right to left: turned over the other way round */
     const LExprId index[2] = { known->slope.y > 0 ? plus(s, i, row)
                                                   : op(s, OP_SUB, plus(s, s->n_rows, row - 1), i),
                                plus(s, k, known->slope.x > 0 ? column : known->span[0] - column) };
@@ -375,29 +423,14 @@ static void mark(Pass *s, const LBlock *block, bool inside)
         s->inside[t->var.v] = inside;
 }
 
-static bool loads(const LoopProgram *p, LExprId id, LBufferId b)
-{
-    const LExpr *e = tessi_lexpr(p, id);
-    bool any = e->kind == LEXPR_LOAD && e->buffer.v == b.v;
-    for (int i = 0; i < e->n_args && !any; i++)
-        any = loads(p, e->arg[i], b);
-    return any;
-}
-
-static bool block_loads(const LoopProgram *p, const LBlock *block, LBufferId b)
-{
-    PASS_FOREACH (t, block)
-        if (loads(p, t->a, b) || loads(p, t->b, b))
-            return true;
-    return false;
-}
-
 /* The index differs from row to row of a block, also in a ring of rows. */
 static bool follows_rows(Pass *s, LExprId id)
 {
     const LExprId before = s->row_length;
     Slopes slope;
+    s->is_strict = true; /* rows beyond a clamp all have the same */
     const bool follows = slopes_of(s, id, &slope) && slope.y && !slope.x;
+    s->is_strict = false;
     const LExpr *ring = tessi_lexpr(s->p, s->row_length);
     const bool whole =
         s->row_length.v == before.v || (ring->kind == LEXPR_CONST && ring->value.i >= s->edge);
@@ -414,7 +447,7 @@ static bool has_no_order(Pass *s, const LBlock *block)
             own = follows_rows(s, t->index[d]);
         const bool simple = t->kind == LSTMT_FOR || t->kind == LSTMT_IF || t->kind == LSTMT_LET
                             || t->kind == LSTMT_STORE || t->kind == LSTMT_COMMENT;
-        if (!own || !simple || (t->buffer.v && block_loads(s->p, &s->rows->body, t->buffer)))
+        if (!own || !simple || (t->buffer.v && tessi_pass_loads(s->p, &s->rows->body, t->buffer)))
             return false;
     }
     return true;
@@ -423,11 +456,10 @@ static bool has_no_order(Pass *s, const LBlock *block)
 /* What is read turned over, and how large blocks are. */
 static bool find_turned(Pass *s)
 {
-    s->n = 0;
     s->row_length = none;
     s->edge = MOST_EDGE; /* that of the widest elements, for which lines have room */
     for (int round = 0; round < 2; round++) {
-        s->n = 0;
+        s->n = s->n_clamps = 0;
         VEC_FOREACH (LStmt *, i, &s->points->body)
             if (!note(s, (*i)->a))
                 return false;
@@ -456,6 +488,8 @@ static void block(Pass *s, LExprId y_end, uint32_t n, LBlock *to)
             op(s, OP_AND, branch->a,
                op(s, OP_LE, op(s, OP_ADD, op(s, OP_FLOORMOD, s->y, s->row_length), s->n_rows),
                   s->row_length));
+    for (uint32_t i = 0; i < s->n_clamps; i++)
+        branch->a = op(s, OP_AND, branch->a, is_free(s, s->clamp[i]));
     for (uint32_t i = 0; i < s->n; i++)
         turn(s, &s->at[i], &branch->body);
     LStmt *rows = rows_of(s, y_end, n, &branch->body);
