@@ -25,6 +25,27 @@ static bool depends_on_group(const Grouping *g, StageId id, uint32_t target)
     return false;
 }
 
+/* On CPUs: both are channels of one result, or read channels of one picture, whose lines of the cache they share; and
+ * compute so little that these lines are what they wait for. */
+static bool shares_pixels(const Grouping *g, StageId a, StageId b)
+{
+    enum { MOST_NODES = 64 };
+    const PlanFacts *f = g->f;
+    StageList x = { 0 }, y = { 0 };
+    if (g->p->gpu || f->has_window[a.v] || f->has_window[b.v]
+        || g->size->nodes[a.v] + g->size->nodes[b.v] > MOST_NODES)
+        return false;
+    if (f->image[a.v] && f->image[a.v] == f->image[b.v])
+        return true;
+    tessi_plan_stored_reads(f, g->p, a, &x);
+    tessi_plan_stored_reads(f, g->p, b, &y);
+    VEC_FOREACH (const StageId, s, &x)
+        VEC_FOREACH (const StageId, t, &y)
+            if (f->image[s->v] && f->image[s->v] == f->image[t->v])
+                return true;
+    return false;
+}
+
 static bool can_join(const Grouping *g, StageId id, const PlanGroup *group)
 {
     const PlanFacts *f = g->f;
@@ -39,7 +60,7 @@ static bool can_join(const Grouping *g, StageId id, const PlanGroup *group)
         nodes += g->size->nodes[member->v];
     return !group->strip && nodes <= most
            && (!g->p->gpu || f->has_window[id.v] == f->has_window[first.v])
-           && (tessi_plan_same_pixel(s, t)
+           && (tessi_plan_same_pixel(s, t) || shares_pixels(g, id, first)
                || tessi_plan_share_reads(f, g->p, first, id, g->p->gpu || s->kind == STAGE_REDUCE));
 }
 
