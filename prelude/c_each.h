@@ -278,6 +278,11 @@ TESS_FN tess_64_i8 tess_wide(const void *x, size_t size)
     tess_64_i8 all = { 0 };
     quarter a = { 0 };
     half b = { 0 };
+    if (size == sizeof(long long)) {
+        long long word;
+        __builtin_memcpy(&word, x, sizeof word);
+        return (tess_64_i8)(halves){ word };
+    }
     if (size <= sizeof a) {
         __builtin_memcpy(&a, x, size);
         return (tess_64_i8)__builtin_ia32_inserti32x4_mask((quarters)all, a, 0, (quarters)all,
@@ -294,7 +299,7 @@ TESS_FN tess_64_i8 tess_wide(const void *x, size_t size)
 TESS_FN tess_64_i8 tess_bytes_apart(const void *p, int n, int step, int element, int lanes)
 {
     /* two plain loads that may overlap: those under a mask wait for stores under one */
-    const int part = n > 64 ? 64 : n > 32 ? 32 : n > 16 ? 16 : n;
+    const int part = n > 64 ? 64 : n > 32 ? 32 : n > 16 ? 16 : n > 8 ? 8 : n;
     tess_64_i8 at = { 0 };
     TESS_LANES_APART
     for (int i = 0; i < 64; i++) {

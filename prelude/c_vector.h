@@ -598,24 +598,24 @@ typedef char tess_16_i8 __attribute__((vector_size(16)));
     }
 /* The same from 0 to `most`, NaN as 0. */
 #if TESS_GCC_X86
-#define TESS_POSITIVE(V, x, a, most)                               \
-    const tess_f32##V zeros = { 0 }, limits = zeros + (float)most; \
-    TESS_MAX_##V##_f32(x, a, zeros);                               \
-    TESS_MIN_##V##_f32(x, x, limits)
+#define TESS_POSITIVE(V, from, x, a, most)                     \
+    const tess_##from##V zeros = { 0 }, limits = zeros + most; \
+    TESS_MAX_##V##_##from(x, a, zeros);                        \
+    TESS_MIN_##V##_##from(x, x, limits)
 #else /* two loops, each of which is one instruction: compilers see through both in one */
-#define TESS_POSITIVE(V, x, a, most) \
-    tess_f32##V t = { 0 };           \
-    TESS_EACH_LANE(V)                \
-    t[i] = 0 < a[i] ? a[i] : 0;      \
-    TESS_EACH_LANE(V)                \
+#define TESS_POSITIVE(V, from, x, a, most) \
+    tess_##from##V t = { 0 };              \
+    TESS_EACH_LANE(V)                      \
+    t[i] = 0 < a[i] ? a[i] : 0;            \
+    TESS_EACH_LANE(V)                      \
     x[i] = t[i] < most ? t[i] : most
 #endif
-#define TESS_VECTOR_POSITIVE(V, s, most, steps)                   \
-    TESS_FN tess_##s##V tess_sat_##s##V##_from_f32(tess_f32##V a) \
-    {                                                             \
-        tess_f32##V x = { 0 };                                    \
-        TESS_POSITIVE(V, x, a, most);                             \
-        return steps;                                             \
+#define TESS_VECTOR_POSITIVE(V, s, from, most, steps)                   \
+    TESS_FN tess_##s##V tess_sat_##s##V##_from_##from(tess_##from##V a) \
+    {                                                                   \
+        tess_##from##V x = { 0 };                                       \
+        TESS_POSITIVE(V, from, x, a, most);                             \
+        return steps;                                                   \
     }
 /* Reals as integers of 32 bits in lanes as wide as the reals. Instructions give INT32_MIN for all that has no such
  * value; `plain` is without them. */
@@ -738,6 +738,8 @@ typedef float tess_16_f32 __attribute__((vector_size(64)));
 /* Reals of at most 16 bits before the point, rounded, as integers whose low 16 bits count. */
 #define TESS_ROUNDED_v(x) \
     ((int32_t __attribute__((vector_size(TESS_VECTOR_BYTES))))((x) + TESS_ROUNDER_F32))
+#define TESS_ROUNDED_v64(x) \
+    ((int64_t __attribute__((vector_size(TESS_VECTOR_BYTES))))((x) + TESS_ROUNDER_F64))
 #define TESS_LIMIT(T, s)                      \
     TESS_FN T tess_limit_##s(T x, T lo, T hi) \
     {                                         \

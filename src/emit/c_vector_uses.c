@@ -377,18 +377,22 @@ static const char *limited_line(CWriter *w, ScalarType to, ScalarType from, bool
     tessi_c_constant(&lo, real ? TYPE_I32 : from, tessi_value_int(range.lo));
     tessi_c_constant(&hi, real ? TYPE_I32 : from, tessi_value_int(range.hi));
     bool rounds = real && saturates,
-         small = rounds && from == TYPE_F32 && bytes_of(to) <= 2 && w->lane_bytes == 4;
+         small = rounds && bytes_of(to) <= 2 && w->lane_bytes == bytes_of(from);
     if (small)
-        steps = from_integers(w, to, "TESS_ROUNDED_v(x)", 4, false);
+        steps = from_integers(w, to, tessi_sprintf(w->arena, "TESS_ROUNDED_%s(x)", v),
+                              bytes_of(from), false);
     else if (real)
         steps = from_integers(w, to, as(w, TYPE_I32, "x"), 4, false);
     else
         steps = from_integers(w, to, "x", bytes_of(from), tessi_is_unsigned(from));
     const char *x =
         rounds && !small ? tessi_sprintf(w->arena, "tess_rint_%s(a[i])", brief(from)) : "a[i]";
-    if (small && range.lo == 0)
-        return tessi_sprintf(w->arena, "TESS_VECTOR_POSITIVE(%s, %s, %s, %s)", v, brief(to),
-                             tessi_text_str(&hi), steps);
+    if (small && range.lo == 0) {
+        tessi_text_init(&hi, w->arena);
+        tessi_c_constant(&hi, from, tessi_value_real((double)range.hi));
+        return tessi_sprintf(w->arena, "TESS_VECTOR_POSITIVE(%s, %s, %s, %s, %s)", v, brief(to),
+                             brief(from), tessi_text_str(&hi), steps);
+    }
     const char *limit = tessi_sprintf(w->arena, "tess_limit_%s(%s, %s, %s)", brief(from), x,
                                       tessi_text_str(&lo), tessi_text_str(&hi));
     return tessi_sprintf(w->arena, "TESS_VECTOR_LIMITED(%s, %s, %s, %s, %s, %s)", v,
