@@ -18,5 +18,8 @@ void tessi_pass_narrow(Graph *g, Arena *scratch);
 /* Functions of one byte that take exponentials, powers and the like become tables; for processors, not for kernels.
  * Returns `g` itself when there is none. */
 Graph *tessi_graph_bytes_in_tables(Graph *g, Arena *a);
+/* Reals that never round and become narrow integers are computed in integers; for processors. Returns `g` itself when
+ * there are none. */
+Graph *tessi_graph_whole_numbers(Graph *g, Arena *a);
 
 #endif

@@ -174,13 +174,14 @@ static bool block_time(tess_program *p, Variant *v, const Machine *m, Failure *f
 /* What processors compute otherwise than kernels do. */
 static bool for_processors(Variant *v, Failure *f)
 {
-    Graph *tables = tessi_graph_bytes_in_tables(v->graph, &v->arena);
-    if (tables == v->graph)
+    Graph *g = tessi_graph_whole_numbers(v->graph, &v->arena);
+    g = tessi_graph_bytes_in_tables(g, &v->arena);
+    if (g == v->graph)
         return true;
-    v->graph = tables;
+    v->graph = g;
     v->analysis = tessi_analyse(v->graph, &v->arena);
     const char *fault = tessi_graph_verify(v->graph);
-    return fault ? internal(f, "tables", fault) : true;
+    return fault ? internal(f, "processors", fault) : true;
 }
 
 static Plan *plan_for(tess_program *p, Variant *v, const Machine *m, tess_diags *d, Failure *f)
