@@ -75,7 +75,7 @@ set(TESSERA_SOURCES
     src/loop/loop_simplify.c src/loop/loop_template.c src/loop/loop_types.c src/loop/loop_verify.c
     src/loop/loop_verify_lanes.c src/loop/lower.c src/loop/lower_bins.c src/loop/lower_blocks.c src/loop/lower_carry.c
     src/loop/lower_coord.c src/loop/lower_copies.c src/loop/lower_copy.c src/loop/lower_dots.c src/loop/lower_expr.c
-    src/loop/lower_facts.c src/loop/lower_fourier.c src/loop/lower_frame.c src/loop/lower_gather.c
+    src/loop/lower_facts.c src/loop/lower_few.c src/loop/lower_fourier.c src/loop/lower_frame.c src/loop/lower_gather.c
     src/loop/lower_general.c src/loop/lower_given.c src/loop/lower_group.c src/loop/lower_job.c
     src/loop/lower_kernel.c
     src/loop/lower_line.c src/loop/lower_lines.c src/loop/lower_march.c src/loop/lower_median.c

@@ -3,6 +3,7 @@
  * partial results is what a CPU wants. */
 #include "graph/graph_fold.h"
 #include "loop/lower_bins.h"
+#include "loop/lower_few.h"
 #include "loop/lower_group.h"
 #include "loop/lower_lines.h"
 #include "loop/template.h"
@@ -11,10 +12,10 @@
 
 enum {
     PARTIALS = 16,
-    PARTIAL_BYTES = 256,
     ROWS_A_BLOCK = 8,
     LINES_A_BLOCK = 16,
     LINES_BESIDE = 64,
+    LINES_OF_INTEGERS = 256,
     FEW_TOTALS = 8
 };
 
@@ -23,6 +24,7 @@ typedef struct Reducer {
     const Stage *stage, *source;
     ScalarType acc;
     Op op;
+    FewSums few;
 } Reducer;
 
 /* The reductions of a group, whose results stand side by side. */
@@ -38,12 +40,13 @@ typedef struct Reducers {
     VEC(TemplateArg) args;
 } Reducers;
 
-static Reducer reducer_of(const Lower *l, StageId id)
+static Reducer reducer_of(Lower *l, StageId id)
 {
     const Stage *s = tessi_stage(l->g, id);
     Reducer r = { .id = id, .stage = s, .source = tessi_stage(l->g, s->source) };
     r.op = tessi_reduction_op(s->reduction);
     r.acc = tessi_accumulator_type(s->reduction, r.source->type);
+    r.few = tessi_few_sums(l, s);
     return r;
 }
 
@@ -70,20 +73,55 @@ static LExprId both(void *user, const LExprId *arg)
                                         : tessi_l_op(all->l, op, arg[1], arg[2]);
 }
 
-static LExprId with(void *user, const LExprId *arg)
+/* The value at a point of the row or line, to be accumulated in a type. */
+static LExprId value_as(Reducers *all, const Reducer *r, ScalarType type, const LExprId *arg)
 {
-    Reducers *all = user;
-    const Reducer *r = reducer(all, arg[0]);
     if (all->nest->n_dims)
         all->coord[all->dim].e = arg[1];
     if (all->line && all->line->lanes)
         tessi_lines_lane(all->line, arg[3], all->coord);
-    LExprId v = tessi_eval_stage(all->l, r->stage->source, all->coord, false);
+    LExprId v =
+        tessi_few_value(all->l, tessi_eval_stage(all->l, r->stage->source, all->coord, false));
     if (all->n > 1 && !tessi_known(all->l, v)->let) /* others may reduce it too */
         tessi_scope_define(all->l, v, tessi_scope_place1(all->l, v));
     if (r->stage->reduction == REDUCE_COUNT)
         v = tessi_lexpr_cast(all->l->p, TYPE_BOOL, v);
-    return both(user, (LExprId[]){ arg[0], tessi_lexpr_cast(all->l->p, r->acc, v), arg[2] });
+    return tessi_lexpr_cast(all->l->p, type, v);
+}
+
+static LExprId with(void *user, const LExprId *arg)
+{
+    const Reducer *r = reducer(user, arg[0]);
+    return both(user, (LExprId[]){ arg[0], value_as(user, r, r->acc, arg), arg[2] });
+}
+
+/* Narrow partial results: no value, one more, two of them, and a part added to the total. */
+static LExprId nothing(void *user, const LExprId *arg)
+{
+    const Reducers *all = user;
+    return tessi_lexpr_const(all->l->p, reducer(all, arg[0])->few.type, (Value){ 0 });
+}
+
+static LExprId more(void *user, const LExprId *arg)
+{
+    Reducers *all = user;
+    const Reducer *r = reducer(all, arg[0]);
+    return tessi_l_op(all->l, OP_ADD, arg[2], value_as(all, r, r->few.type, arg));
+}
+
+static LExprId two(void *user, const LExprId *arg)
+{
+    const Reducers *all = user;
+    const ScalarType half = reducer(all, arg[0])->few.half;
+    return tessi_l_op(all->l, OP_ADD, tessi_lexpr_cast(all->l->p, half, arg[1]),
+                      tessi_lexpr_cast(all->l->p, half, arg[2]));
+}
+
+static LExprId carry(void *user, const LExprId *arg)
+{
+    const Reducers *all = user;
+    return tessi_l_op(all->l, OP_ADD, arg[2],
+                      tessi_lexpr_cast(all->l->p, reducer(all, arg[0])->acc, arg[1]));
 }
 
 /* What the rows come to: the mean's division, the conversion to the stage's type. */
@@ -151,7 +189,12 @@ static void add_reducer(Reducers *all, uint32_t r, StageId id)
     add_arg(all, (TemplateArg)ARG_TYPE(tessi_sprintf(a, "acc%u", r), at->acc));
     add_arg(all, (TemplateArg)ARG_NUMBER(tessi_sprintf(a, "bytes%u", r),
                                          tessi_type_info(at->acc)->bytes));
-    add_arg(all, (TemplateArg)ARG_NUMBER(tessi_sprintf(a, "partials%u", r), partials_of(all, at)));
+    const uint32_t partials = partials_of(all, at);
+    const bool few = at->few.lanes && partials != PARTIALS;
+    add_arg(all, (TemplateArg)ARG_NUMBER(tessi_sprintf(a, "partials%u", r), few ? 0 : partials));
+    add_arg(all, (TemplateArg)ARG_NUMBER(tessi_sprintf(a, "lanes%u", r), few ? at->few.lanes : 0));
+    add_arg(all, (TemplateArg)ARG_TYPE(tessi_sprintf(a, "few%u", r), at->few.type));
+    add_arg(all, (TemplateArg)ARG_TYPE(tessi_sprintf(a, "half%u", r), at->few.half));
     add_arg(all, (TemplateArg)ARG_WORDS(tessi_sprintf(a, "name%u", r), at->stage->name));
     if (all->rows[r].v)
         add_arg(all, (TemplateArg)ARG_BUFFER(tessi_sprintf(a, "rows%u", r), all->rows[r]));
@@ -186,7 +229,11 @@ static void lines_on_cores(Reducers *all)
     const uint32_t depth = tessi_scope_depth(l);
     const LExprId strip = tessi_lines_open(l, all->line, all->nest->parallel, all->coord);
     add_arg(all, (TemplateArg)ARG_EXPR("strip", strip));
-    instance(all, strip.v ? "reduce_columns" : "reduce_row", tessi_l_int(l, 0));
+    instance(all,
+             !strip.v                           ? "reduce_row"
+             : all->line->lanes == LINES_BESIDE ? "reduce_columns"
+                                                : "reduce_beside",
+             tessi_l_int(l, 0));
     tessi_scope_close_to(l, depth);
 }
 
@@ -234,6 +281,34 @@ static LBufferId results_of_rows(const Reducers *all, uint32_t r, LExprId n_rows
     return tessi_loop_buffer(l->p, &rows);
 }
 
+/* Values that one narrow partial result of so many holds, whichever reduction it is of; 0: there is none. */
+static int64_t chunk_of(const Reducers *all, uint32_t lanes)
+{
+    int64_t least = 0;
+    for (uint32_t r = 0; r < all->n; r++) {
+        const FewSums *few = &all->at[r].few;
+        if (few->lanes && (!lanes || few->lanes == lanes)
+            && partials_of(all, &all->at[r]) != PARTIALS)
+            least = least && least < few->chunk ? least : few->chunk;
+    }
+    return least;
+}
+
+static void add_chunks(Reducers *all)
+{
+    enum { NO_END = 1 << 30 };
+    const int64_t chunk = chunk_of(all, 0);
+    add_arg(all, (TemplateArg)ARG_NUMBER("chunk", chunk ? chunk : NO_END));
+    add_arg(all, (TemplateArg)ARG_NUMBER("beside", all->line ? all->line->lanes : 0));
+    for (uint32_t lanes = PARTIAL_BYTES / 4; lanes <= PARTIAL_BYTES; lanes *= 2)
+        add_arg(all, (TemplateArg)ARG_NUMBER(tessi_sprintf(all->l->arena, "chunk%u", lanes),
+                                             chunk_of(all, lanes)));
+    add_arg(all, (TemplateArg)ARG_HOLE("nothing", nothing));
+    add_arg(all, (TemplateArg)ARG_HOLE("more", more));
+    add_arg(all, (TemplateArg)ARG_HOLE("two", two));
+    add_arg(all, (TemplateArg)ARG_HOLE("carry", carry));
+}
+
 static void add_args(Reducers *all, LExprId n_rows)
 {
     Lower *l = all->l;
@@ -254,6 +329,17 @@ static void add_args(Reducers *all, LExprId n_rows)
     add_arg(all, (TemplateArg)ARG_PART("give", give_line));
 }
 
+/* Lines that a core goes along side by side, in strips that vectors fill. */
+static uint16_t lines_beside(const Reducers *all)
+{
+    if (all->l->plan->gpu || all->dim + 1 >= all->nest->n_dims)
+        return 0;
+    for (uint32_t r = 0; r < all->n; r++)
+        if (!tessi_is_integer(all->at[r].acc))
+            return LINES_BESIDE;
+    return LINES_OF_INTEGERS;
+}
+
 void tessi_lower_reduction(Lower *l, const PlanGroup *group)
 {
     const Stage *first = tessi_stage(l->g, group->members.at[0]);
@@ -269,23 +355,23 @@ void tessi_lower_reduction(Lower *l, const PlanGroup *group)
     l->n_loop_dims = nest.n_dims;
     l->inside_last = l->inside_rows = false;
     all.dim = (uint8_t)(nest.n_dims ? nest.n_dims - 1 : 0);
+    all.at = ARENA_NEW_ARRAY(l->arena, Reducer, all.n);
+    all.rows = ARENA_NEW_ARRAY(l->arena, LBufferId, all.n);
+    for (uint32_t r = 0; r < all.n; r++)
+        all.at[r] = reducer_of(l, group->members.at[r]);
     LExprId n_rows = tessi_l_int(l, 1);
     if (first->along) {
         all.dim = (uint8_t)(first->along - 1);
         all.line = &line;
-        tessi_lines(l, source, all.dim,
-                    !l->plan->gpu && all.dim + 1 < nest.n_dims ? LINES_BESIDE : 0, &line);
+        tessi_lines(l, source, all.dim, lines_beside(&all), &line);
         n_rows = tessi_lines_count(l, &line);
     } else if (nest.n_dims > 1) {
         n_rows = tessi_nest_row_count(l, &nest);
     }
     if (nest.n_dims)
         all.coord[all.dim] = tessi_nest_coord(&nest, all.dim, tessi_l_int(l, 0));
-    all.at = ARENA_NEW_ARRAY(l->arena, Reducer, all.n);
-    all.rows = ARENA_NEW_ARRAY(l->arena, LBufferId, all.n);
     add_args(&all, n_rows);
-    for (uint32_t r = 0; r < all.n; r++)
-        all.at[r] = reducer_of(l, group->members.at[r]);
+    add_chunks(&all);
     for (uint32_t r = 0; r < all.n; r++) {
         const StageId id = group->members.at[r];
         if (!all.line)

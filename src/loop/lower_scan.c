@@ -235,8 +235,9 @@ void tessi_lower_scan(Lower *l, const PlanGroup *group)
                                : tessi_accumulator_type(k.stage->reduction, k.source->type);
     const bool gpu = l->plan->gpu;
     const bool blocks = !k.stage->n_states && (gpu || k.source->n_dims == 1);
-    tessi_lines(l, k.source, (uint8_t)(k.stage->along - 1), !gpu && !blocks ? LINES_BESIDE : 0,
-                &k.lines);
+    const bool neighbours = !k.stage->n_states && k.stage->along == k.source->n_dims;
+    tessi_lines(l, k.source, (uint8_t)(k.stage->along - 1),
+                !gpu && !blocks && !neighbours ? LINES_BESIDE : 0, &k.lines);
     l->n_loop_dims = k.source->n_dims;
     l->inside_last = l->inside_rows = false;
     if (blocks) {
@@ -247,7 +248,11 @@ void tessi_lower_scan(Lower *l, const PlanGroup *group)
         const uint32_t depth = tessi_scope_depth(l);
         const LExprId strip =
             tessi_lines_open(l, &k.lines, tessi_level_parallel(&group->levels), k.coord);
-        instance(&k, k.lines.lane > k.lines.dim ? "scan_strip" : "scan_rows", strip);
+        instance(&k,
+                 !k.lines.lanes               ? "scan_along"
+                 : k.lines.lane > k.lines.dim ? "scan_strip"
+                                              : "scan_rows",
+                 strip);
         tessi_scope_close_to(l, depth);
     }
 }

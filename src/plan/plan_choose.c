@@ -300,14 +300,19 @@ static Plan *choose(Arena *a, const Graph *g, const Analysis *an, const Machine 
     return c.p;
 }
 
-/* The bytes of the widest vectors that the rows of all stages fill, which may be known to be short; 0: any. */
+/* The bytes of the widest vectors that the rows of all stages fill, which may be known to be short; 0: any. Reductions
+ * and scans go along rows of their source, however small their result. */
 static uint8_t width_of_rows(const Graph *g, const Machine *m)
 {
     int64_t width = 0;
     GRAPH_FOREACH_STAGE (g, id) {
         const Stage *s = tessi_stage(g, id);
         int64_t points;
-        if (s->kind != STAGE_COMPUTE || !s->n_dims)
+        if (s->source.v)
+            s = tessi_stage(g, s->source);
+        else if (s->kind != STAGE_COMPUTE)
+            continue;
+        if (!s->n_dims)
             continue;
         if (!tessi_size_is_const(g, s->size[s->n_dims - 1], &points))
             return 0;

@@ -116,6 +116,11 @@ static void reduces(Arena *a, int columns)
                                  ARG_NUMBER("bytes1", 8),
                                  ARG_NUMBER("partials0", 16),
                                  ARG_NUMBER("partials1", 16),
+                                 ARG_NUMBER("lanes0", 0),
+                                 ARG_NUMBER("lanes1", 0),
+                                 ARG_NUMBER("chunk64", 0),
+                                 ARG_NUMBER("chunk128", 0),
+                                 ARG_NUMBER("chunk256", 0),
                                  ARG_WORDS("name0", "true"), /* any name will do */
                                  ARG_WORDS("name1", "row"),
                                  ARG_BUFFER("rows0", buffer(l, "sums")),
@@ -161,7 +166,7 @@ static void reductions_keep_their_order(void **state)
 
 /* ---- scan.loops ------------------------------------------------------------------------------ */
 
-enum { POINTS = 11, RUN = 4, RUNS = 3 };
+enum { POINTS = 63, RUN = 4, RUNS = 16 };
 
 typedef struct Running {
     Lower *l;
@@ -277,15 +282,15 @@ static void for_runs(Running *r, const char *name, const char *to)
 /* Sums down a line at once and in three sweeps; steps. */
 static void scans_run_in_blocks(void **state)
 {
-    static const char *const names[] = { "once", "sweeps", "line", "strip" };
+    static const char *const names[] = { "once", "sweeps", "line", "strip", "along" };
     Text head;
     tessi_text_init(&head, *state);
     tessi_text_add(&head, "loops test\n");
     tessi_text_addf(&head, "input in: { \"\": double @0 } pixel 8 [%d]\n", POINTS);
-    for (int k = 0; k < 4; k++)
+    for (int k = 0; k < 5; k++)
         tessi_text_addf(&head, "output %s: { \"\": double @0 } pixel 8 [%d]\n", names[k], POINTS);
     tessi_text_addf(&head, "buffer in: input 0/0 double[%d]\n", POINTS);
-    for (int k = 0; k < 4; k++)
+    for (int k = 0; k < 5; k++)
         tessi_text_addf(&head, "buffer %s: output %d/0 double[%d]\n", names[k], k, POINTS);
     tessi_text_addf(&head, "buffer totals: temp double[%d]\n", RUNS);
     Lower *l = begin(*state, tessi_text_str(&head));
@@ -296,13 +301,14 @@ static void scans_run_in_blocks(void **state)
     for_runs(&r, "scan_block", "sweeps");
     instance_of_scan(&r, "scan_line", "line", 2);
     instance_of_scan(&r, "scan_strip", "strip", 2);
+    instance_of_scan(&r, "scan_along", "along", 0);
     tessi_scope_close(l);
 
-    double in[POINTS], got[4][POINTS], before = 0, block = 0, y[2] = { 1, 1 };
-    InterpImage image = { in, { POINTS }, { 8 } }, out[4];
+    double in[POINTS], got[5][POINTS], before = 0, block = 0, y[2] = { 1, 1 };
+    InterpImage image = { in, { POINTS }, { 8 } }, out[5];
     for (int i = 0; i < POINTS; i++)
         in[i] = 1.0 / (1 + i * 7 % 13);
-    for (int k = 0; k < 4; k++)
+    for (int k = 0; k < 5; k++)
         out[k] = (InterpImage){ got[k], { POINTS }, { 8 } };
     run(l, &(InterpArgs){ .inputs = &image, .outputs = out });
     for (int i = 0; i < POINTS; i++) {
@@ -312,6 +318,7 @@ static void scans_run_in_blocks(void **state)
         }
         block += in[i];
         assert_true(got[0][i] == before + block && got[1][i] == before + block);
+        assert_true(got[4][i] == before + block);
         const double next = in[i] + 0.5 * y[0] + -0.25 * y[1];
         y[1] = y[0];
         y[0] = next;
