@@ -29,6 +29,8 @@ bool tessi_ratio_less(Ratio a, Ratio b);
 
 typedef enum PartGivenKind {
     GIVEN_OFFSET, /* a scalar: where the part begins in dimension `dim` of the images, over `step` */
+    GIVEN_SEAM,   /* a scalar: the first point of the part behind those that are left out, over `step` */
+    GIVEN_BEHIND, /* a scalar: how many are left out, over `step` */
     GIVEN_SIZE,   /* a scalar: a size of the whole */
     GIVEN_NUMBER, /* a scalar, or an image of one element: a number of whole images, stage `stage` */
     GIVEN_COUNTS  /* an image: the histogram `stage` */
@@ -57,6 +59,7 @@ typedef struct PartPass {
     int64_t align[MAX_DIMS];   /* parts begin at multiples of it */
     Ratio margin[MAX_DIMS];    /* points of the images to each side on which a point depends */
     bool periodic[MAX_DIMS];   /* images go on as they begin */
+    bool folded[MAX_DIMS];     /* reads wrap beside other rules, see PartFold */
     bool *wanted;              /* by StageId of the whole: it is computed or read in a part */
     Ratio (*step)
         [MAX_DIMS]; /* by StageId: points of the images for one of its; num 0: it does not grow with them */
@@ -66,16 +69,30 @@ typedef struct PartPass {
     VEC(PartGiven) given;
 } PartPass;
 
+/* What passes may be. */
+enum {
+    PART_WHOLE_ROWS = 1, /* the last dimension is not cut */
+    PART_FOLDS = 2       /* parts may be folded */
+};
 /* The pass of some results of `g` for the values of its parameters; `outputs` are results of the part, whose stages
- * are those of g. Where `whole_rows`, the last dimension is not cut. Everything in `a`. */
+ * are those of g. Everything in `a`. */
 void tessi_part_pass(const Graph *g, Arena *a, const int64_t *params, const Image *outputs,
-                     uint32_t n_outputs, bool whole_rows, PartPass *pass);
+                     uint32_t n_outputs, unsigned may, PartPass *pass);
 /* Whether parts of this stage have less points than the stage, in dimension d. */
 bool tessi_part_cuts(const PartPass *pass, StageId stage, int d);
 /* begin..end: points of the images. What points of the images the points of `stage` in it depend on: *from..*to, beyond
  * the images where they are periodic. */
 void tessi_part_range(const PartPass *pass, int d, int64_t begin, int64_t end, int64_t *from,
                       int64_t *to);
+/* A part that lies near one end of images in dimension d, some of whose reads wrap around, also has points of the other
+ * end, at their places: what lies between is left out. All rules then act at the ends of an image, as in the whole.
+ * Points from..to, which go on around the end, become those from `split` on, and then those before. */
+typedef struct PartFold {
+    int64_t split;   /* 0: the part is not near an end */
+    int64_t seam;    /* points of the image before those that are left out */
+    int64_t between; /* how many these are */
+} PartFold;
+PartFold tessi_part_fold(const PartPass *pass, int d, int64_t from, int64_t to);
 /* The first point of `stage` at or behind point x of the images, in a dimension that is cut. */
 int64_t tessi_part_point(const PartPass *pass, StageId stage, int d, int64_t x);
 

@@ -80,7 +80,9 @@ typedef struct Finder {
     Arena *arena;
     int64_t *params; /* to try other values */
     bool wraps[MAX_DIMS];
-    bool ends[MAX_DIMS]; /* rules other than wrap, or other pieces, answer at an edge */
+    bool ends[MAX_DIMS];     /* rules other than wrap, or other pieces, answer at an edge */
+    bool composed[MAX_DIMS]; /* other pieces do */
+    bool may_fold;
     int64_t (*inside)
         [MAX_DIMS]; /* by StageId: points at its ends that have other pieces where images are cut */
     const Analysis *ranges; /* NULL: nobody has asked */
@@ -378,7 +380,7 @@ static void see_end(Finder *f, const Stage *s, int d, Ratio step)
 {
     PartPass *p = f->pass;
     const int64_t whole = extent_of_dim(f, d), size = size_of(f, s->size[d]);
-    if (f->wraps[d] && s->size[d].v != p->base[d].v)
+    if (f->wraps[d] && !p->folded[d] && s->size[d].v != p->base[d].v)
         leave_whole(f, d, s, "'%s' has another size than the images, which wrap around");
     for (int64_t less = p->align[d]; less <= 2 * p->align[d] && less < whole; less += p->align[d]) {
         const Ratio want = tessi_ratio_over(whole_number(less), step);
@@ -396,8 +398,37 @@ static void see_pieces(Finder *f, StageId id)
         if (!find_inside(f, s, d, &f->inside[id.v][d]))
             leave_whole(f, d, s, "'%s' is composed of parts that end elsewhere than the images");
         else if (f->inside[id.v][d])
-            f->ends[d] = true;
+            f->ends[d] = f->composed[d] = true;
     }
+}
+
+/* Whether a stage has not the images' points, one for one. */
+static bool has_other_points(const Finder *f, int d)
+{
+    const PartPass *p = f->pass;
+    bool others = p->align[d] != 1;
+    GRAPH_FOREACH_STAGE (f->g, id) {
+        const Stage *s = tessi_stage(f->g, id);
+        others = others
+                 || (p->wanted[id.v] && d < s->n_dims && p->step[id.v][d].num
+                     && s->size[d].v != p->base[d].v);
+    }
+    return others;
+}
+
+static void see_wraps(Finder *f, int d)
+{
+    PartPass *p = f->pass;
+    const char *mixed = "it has reads that wrap around beside others that do not%s";
+    if (!f->wraps[d] || (!f->ends[d] && !has_other_points(f, d)))
+        return;
+    if (f->may_fold && !f->composed[d])
+        p->folded[d] = p->cut[d];
+    else if (f->ends[d] || p->align[d] != 1)
+        leave_whole(f, d, NULL,
+                    f->composed[d] ? "it wraps around what is composed of parts%s"
+                    : f->ends[d]   ? mixed
+                                   : "it samples images that wrap around%s");
 }
 
 static void see_ends(Finder *f)
@@ -417,10 +448,7 @@ static void see_ends(Finder *f)
     GRAPH_FOREACH_STAGE (f->g, id)
         see_pieces(f, id);
     for (int d = 0; d < p->n_dims; d++)
-        if (f->wraps[d] && (f->ends[d] || p->align[d] != 1))
-            leave_whole(f, d, NULL,
-                        f->ends[d] ? "it has reads that wrap around beside others that do not%s"
-                                   : "it samples images that wrap around%s");
+        see_wraps(f, d);
     GRAPH_FOREACH_STAGE (f->g, id)
         for (int d = 0; d < tessi_stage(f->g, id)->n_dims && p->wanted[id.v]; d++)
             if (p->step[id.v][d].num)
@@ -446,6 +474,14 @@ static Ratio bounce(const Finder *f, StageId user, StageId producer, int d)
     return more.num > 0 ? tessi_ratio_times(more, whole_number(2)) : whole_number(0);
 }
 
+/* Points of the images behind the last one of a stage. */
+static Ratio rest_behind(const Finder *f, StageId id, int d)
+{
+    const int64_t size = size_of(f, tessi_stage(f->g, id)->size[d]);
+    const Ratio end = tessi_ratio_times(f->pass->step[id.v][d], whole_number(-size));
+    return larger(tessi_ratio_plus(whole_number(extent_of_dim(f, d)), end), whole_number(0));
+}
+
 static void follow(Finder *f, Far *far, StageId user, const Piece *piece, const Access *a)
 {
     const PartPass *p = f->pass;
@@ -463,7 +499,11 @@ static void follow(Finder *f, Far *far, StageId user, const Piece *piece, const 
             magnitude(tessi_ratio_times(step, tessi_ratio_plus(whole_number(lo), by)));
         const Ratio high =
             magnitude(tessi_ratio_times(step, tessi_ratio_plus(whole_number(hi), by)));
-        const Ratio here = tessi_ratio_plus(larger(low, high), bounce(f, user, a->producer, d));
+        const bool skips = dim->rule == BORDER_WRAP; /* what lies behind the end of what it reads */
+        const Ratio more =
+            tessi_ratio_plus(bounce(f, user, a->producer, d),
+                             skips ? rest_behind(f, a->producer, d) : whole_number(0));
+        const Ratio here = tessi_ratio_plus(larger(low, high), more);
         const Ratio away = tessi_ratio_plus(far[user.v][d], here);
         far[a->producer.v][d] = larger(far[a->producer.v][d], away);
     }
@@ -478,10 +518,8 @@ static void add_margin(Finder *f, const Far *far, StageId id)
         const Ratio step = p->step[id.v][d];
         if (!step.num || !p->cut[d])
             continue;
-        const Ratio ends = tessi_ratio_times(step, whole_number(-size_of(f, s->size[d])));
-        const Ratio less = tessi_ratio_plus(whole_number(extent_of_dim(f, d)), ends);
         const Ratio inside = tessi_ratio_times(step, whole_number(f->inside[id.v][d]));
-        const Ratio more = tessi_ratio_plus(larger(less, (Ratio){ 0, 1 }), inside);
+        const Ratio more = tessi_ratio_plus(rest_behind(f, id, d), inside);
         p->margin[d] = larger(p->margin[d], tessi_ratio_plus(far[id.v][d], more));
     }
 }
@@ -509,7 +547,7 @@ static void find_margins(Finder *f)
             add_margin(f, (const Far *)far, (StageId){ id });
     }
     for (int d = 0; d < p->n_dims; d++)
-        p->periodic[d] = f->wraps[d] && p->cut[d];
+        p->periodic[d] = f->wraps[d] && p->cut[d] && !p->folded[d];
 }
 
 /* ---- The whole ------------------------------------------------------------------------------- */
@@ -535,13 +573,14 @@ static void start(Finder *f, const int64_t *params)
 }
 
 void tessi_part_pass(const Graph *g, Arena *a, const int64_t *params, const Image *outputs,
-                     uint32_t n_outputs, bool whole_rows, PartPass *pass)
+                     uint32_t n_outputs, unsigned may, PartPass *pass)
 {
     Finder f = { .pass = pass, .g = g, .arena = a, .walk = { .arena = a } };
+    f.may_fold = may & PART_FOLDS;
     start(&f, params);
     find_wanted(&f, outputs, n_outputs);
     find_base(&f);
-    if (whole_rows && pass->n_dims > 0)
+    if ((may & PART_WHOLE_ROWS) && pass->n_dims > 0)
         leave_whole(&f, pass->n_dims - 1, NULL, "sums go along whole rows%s");
     GRAPH_FOREACH_STAGE (g, id)
         if (pass->wanted[id.v])
@@ -561,6 +600,35 @@ bool tessi_part_cuts(const PartPass *pass, StageId stage, int d)
            && pass->cut[d] && pass->step[stage.v][d].num;
 }
 
+static int64_t up_to_multiple(int64_t x, int64_t of)
+{
+    return -tessi_floordiv(-x, of) * of;
+}
+
+/* What is left out of a folded part lies between multiples of the alignment. */
+static void folded_range(const PartPass *pass, int d, int64_t *from, int64_t *to)
+{
+    const int64_t whole = pass->params[pass->param[d]], align = pass->align[d];
+    const bool before = *from<0, behind = *to> whole;
+    *from = before ? tessi_floordiv(whole + *from, align) * align - whole
+                   : tessi_floordiv(*from, align) * align;
+    *to = behind ? whole + up_to_multiple(*to - whole, align) : up_to_multiple(*to, align);
+    *to = !behind && *to > whole ? whole : *to;
+    if (*to - *from >= whole) {
+        *from = 0;
+        *to = whole;
+    }
+}
+
+PartFold tessi_part_fold(const PartPass *pass, int d, int64_t from, int64_t to)
+{
+    const int64_t whole = pass->params[pass->param[d]];
+    if (!pass->folded[d] || (from >= 0 && to <= whole))
+        return (PartFold){ 0, INT32_MAX, 0 };
+    const int64_t split = from < 0 ? -from : whole - from;
+    return (PartFold){ split, to - from - split, whole - (to - from) };
+}
+
 void tessi_part_range(const PartPass *pass, int d, int64_t begin, int64_t end, int64_t *from,
                       int64_t *to)
 {
@@ -568,7 +636,9 @@ void tessi_part_range(const PartPass *pass, int d, int64_t begin, int64_t end, i
     const int64_t margin = tessi_ratio_ceil(pass->margin[d]);
     *from = begin - margin;
     *to = end + margin;
-    if (pass->periodic[d])
+    if (pass->folded[d])
+        folded_range(pass, d, from, to);
+    if (pass->periodic[d] || pass->folded[d])
         return;
     *from = *from > 0 ? *from / align * align : 0;
     *to = *to < whole ? (*to + align - 1) / align * align : whole;

@@ -90,6 +90,23 @@ static StageId given_image(Writer *w, PartGiven key, const Stage *s, SizeId size
 }
 
 /* ---- Bodies ---------------------------------------------------------------------------------- */
+/* How many points of the whole lie before a part's point `here`, and not in the part. In a folded one those at the
+ * other end have more. */
+static ExprId points_before(Writer *w, ExprId here, int d, Ratio step)
+{
+    Graph *to = w->pass->graph;
+    PartGiven key = { .kind = GIVEN_OFFSET, .dim = d, .step = step };
+    const ExprId offset = given_scalar(w, key, TYPE_I32);
+    if (!w->pass->folded[d])
+        return offset;
+    key.kind = GIVEN_SEAM;
+    const ExprId seam = given_scalar(w, key, TYPE_I32);
+    key.kind = GIVEN_BEHIND;
+    const ExprId behind = given_scalar(w, key, TYPE_I32);
+    const ExprId is_before = tessi_expr_op(to, OP_LT, here, seam, (ExprId){ 0 });
+    return tessi_expr_op(to, OP_SELECT, is_before, offset, behind);
+}
+
 static ExprId changed_index(Writer *w, Rewrite *r, const Expr *e)
 {
     const PartPass *p = w->pass;
@@ -99,9 +116,8 @@ static ExprId changed_index(Writer *w, Rewrite *r, const Expr *e)
     if (!tessi_part_cuts(p, w->reader, d) || d >= s->n_dims)
         return here;
     const Ratio step = tessi_ratio_times(p->step[w->reader.v][d], (Ratio){ w->piece->step[d], 1 });
-    const PartGiven offset = { .kind = GIVEN_OFFSET, .dim = d, .step = step };
     const ExprId there =
-        tessi_expr_op(r->to, OP_ADD, here, given_scalar(w, offset, TYPE_I32), (ExprId){ 0 });
+        tessi_expr_op(r->to, OP_ADD, here, points_before(w, here, d, step), (ExprId){ 0 });
     if (!p->periodic[d])
         return there;
     const PartGiven size = { .kind = GIVEN_SIZE, .size = p->base[d] };
@@ -139,9 +155,10 @@ static ExprId changed_load(Writer *w, Rewrite *r, const Expr *e)
     for (int d = 0; d < from->n_dims; d++) {
         if (!from->dim[d].absolute || !tessi_part_cuts(p, from->producer, d))
             continue;
-        const PartGiven offset = { .kind = GIVEN_OFFSET, .dim = d, .step = { 1, 1 } };
+        const ExprId here =
+            tessi_expr_index(r->to, (uint32_t)d); /* the readers' points are these */
         a.dim[d].index = tessi_expr_op(r->to, OP_SUB, a.dim[d].index,
-                                       given_scalar(w, offset, TYPE_I32), (ExprId){ 0 });
+                                       points_before(w, here, d, (Ratio){ 1, 1 }), (ExprId){ 0 });
         changed = true;
     }
     return changed ? tessi_expr_load(r->to, tessi_graph_access(r->to, &a)) : made;

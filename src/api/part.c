@@ -19,6 +19,7 @@ void tess_parts_free(tess_parts *p)
             free(pass->spare[o].tensor.data);
         free(pass->spare);
         tessi_bytes_dispose(&pass->apart);
+        tessi_folded_free(pass);
         tess_args_free(pass->args);
         tess_program_free(pass->program);
     }
@@ -149,7 +150,7 @@ tess_status tess_parts_pass(tess_parts *p, size_t i, tess_pass *out)
         out->why[d] = part->why[d];
         out->align[d] = part->cut[d] ? part->align[d] : 1;
         out->margin[d] = part->cut[d] ? tessi_ratio_ceil(part->margin[d]) : 0;
-        out->periodic[d] = part->periodic[d];
+        out->periodic[d] = part->periodic[d] || part->folded[d];
     }
     return TESS_OK;
 }
@@ -289,7 +290,7 @@ tess_status tess_part_needs_memory(tess_parts *p, const tess_part *part, tess_pa
         plan_pass(pass, &p->failure) && count_bytes(p, pass, part, &arena, &bytes, &p->failure);
     tessi_round_as(callers);
     tessi_arena_dispose(&arena);
-    memory->images = bytes.images;
+    memory->images = tessi_part_folds(pass) ? 2 * bytes.images : bytes.images; /* and copies */
     memory->results = bytes.results;
     memory->between = bytes.between;
     return ok ? TESS_OK : (tess_status)p->failure.status;
@@ -328,9 +329,16 @@ static double given_scalar(const tess_parts *p, const RunPass *pass, const PartG
         tessi_size_eval(p->graph, it->size, p->params, &n);
         return (double)n;
     }
-    const int64_t whole = p->params[pass->part.param[it->dim]];
-    int64_t from = part->from[it->dim];
-    from = pass->part.periodic[it->dim] ? tessi_floormod(from, whole) : from;
+    const int d = it->dim;
+    const PartFold fold = tessi_part_fold(&pass->part, d, part->from[d], part->to[d]);
+    const int64_t whole = p->params[pass->part.param[d]], seam = fold.seam;
+    if (it->kind == GIVEN_SEAM && fold.split == 0)
+        return (double)seam; /* none */
+    int64_t from = it->kind == GIVEN_SEAM     ? seam
+                   : it->kind == GIVEN_BEHIND ? fold.between
+                   : fold.split               ? 0
+                                              : part->from[d];
+    from = pass->part.periodic[d] ? tessi_floormod(from, whole) : from;
     return (double)tessi_ratio_floor(tessi_ratio_over((Ratio){ from, 1 }, it->step));
 }
 
@@ -385,6 +393,18 @@ static bool bind_images(tess_parts *p, RunPass *pass, const tess_part *part,
             return give_up(p, pass->args);
     }
     return true;
+}
+
+static bool bind_folded(tess_parts *p, RunPass *pass, const tess_part *part,
+                        const DLTensor *const *images)
+{
+    if (!tessi_part_is_folded(pass, part))
+        return bind_images(p, pass, part, images);
+    const bool ok = tessi_fold_images(p, pass, part, images)
+                    && bind_images(p, pass, part, (const DLTensor *const *)pass->folded);
+    if (!ok)
+        tessi_folded_free(pass);
+    return ok;
 }
 
 /* The results of the part before stay as they are: this one has others' memory. */
@@ -495,7 +515,8 @@ static bool take_result(tess_parts *p, RunPass *pass, const tess_part *part, uin
         result->shape[d] = made->shape[d];
         p->places[o][d] = 0;
         if (find_share(p, pass, part, source, d, &p->places[o][d], &result->shape[d]))
-            skip += (p->places[o][d] - tessi_part_point(&pass->part, source, d, part->from[d]))
+            skip += (p->places[o][d]
+                     - tessi_part_point(&pass->part, source, d, tessi_part_base(pass, part, d)))
                     * made->strides[d];
     }
     result->byte_offset += (uint64_t)skip * (made->dtype.bits / 8u);
@@ -622,10 +643,12 @@ static bool run_part(tess_parts *p, RunPass *pass, const tess_part *part,
     if (pass->part.given.n > sizeof wide / sizeof *wide)
         return tessi_failf(&p->failure, TESS_ERROR_UNSUPPORTED,
                            "the program takes more than 64 numbers of whole images");
-    if (!bind_numbers(p, pass, part, wide) || !bind_images(p, pass, part, images)
+    if (!bind_numbers(p, pass, part, wide) || !bind_folded(p, pass, part, images)
         || !bind_results(p, pass, place))
         return false;
-    if (tess_run(pass->program, pass->args, place->stream) != TESS_OK)
+    const bool ran = tess_run(pass->program, pass->args, place->stream) == TESS_OK;
+    tessi_folded_free(pass);
+    if (!ran)
         return give_up(p, pass->args);
     if (place->results)
         return true;

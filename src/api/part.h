@@ -26,6 +26,9 @@ typedef struct RunPass {
     RtBytes apart;           /* what parts say that are computed apart from others */
     bool is_done;
     BoundImage *spare; /* results of the part before, which are still read */
+    DLTensor **folded; /* by number of the input, while a folded part is computed: its images, */
+    bool *is_copy;     /* and which are copies of its own */
+    uint32_t n_folded;
 } RunPass;
 
 struct tess_parts {
@@ -69,6 +72,17 @@ const PartNumber *tessi_parts_number(const tess_parts *p, StageId stage);
 
 /* A result that is a stage, for the numbers taken of it. */
 Image tessi_part_image(Arena *a, const Graph *g, StageId id, uint32_t number);
+
+/* part_fold.c: whether parts may be folded, and whether this one is */
+bool tessi_part_folds(const RunPass *pass);
+bool tessi_part_is_folded(const RunPass *pass, const tess_part *part);
+/* The images of one; freed once it has run, or failed. */
+bool tessi_fold_images(tess_parts *p, RunPass *pass, const tess_part *part,
+                       const DLTensor *const *images);
+void tessi_folded_free(RunPass *pass);
+/* The point of the images that a part's first one would be, if what it decides lay as far behind it as it does in what
+ * is computed. */
+int64_t tessi_part_base(const RunPass *pass, const tess_part *part, int d);
 
 /* part_reduce.c */
 bool tessi_part_reduce_start(tess_parts *p, RunPass *pass, Failure *f);

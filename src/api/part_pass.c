@@ -101,7 +101,10 @@ static bool add_pass(tess_parts *p, RunPass *pass, const Image *outputs, uint32_
     bool sums = false;
     VEC_FOREACH (const PartNumber, number, &pass->numbers)
         sums = sums || tessi_stage(p->graph, number->stage)->kind == STAGE_REDUCE;
-    tessi_part_pass(p->graph, &p->arena, p->params, outputs, n, sums, &pass->part);
+    const unsigned folds =
+        p->device < 0 ? PART_FOLDS : 0; /* those on devices have others' memory */
+    tessi_part_pass(p->graph, &p->arena, p->params, outputs, n,
+                    folds | (sums ? PART_WHOLE_ROWS : 0u), &pass->part);
     const bool ok = compile(p, pass, pass->numbers.n == 0, f);
     VEC_PUSH(&p->arena, &p->passes, *pass); /* which frees it, also when it failed */
     return ok;
