@@ -12,7 +12,7 @@ set(TESSERA_SOURCES
     src/api/backend_opencl.c
     src/api/backend_vm.c src/api/bind.c src/api/build.c src/api/cache.c src/api/compile.c src/api/convolve.c
     src/api/convolve_text.c src/api/device_image.c src/api/devices.c src/api/diags.c src/api/dump.c src/api/ends.c
-    src/api/first.c src/api/format.c
+    src/api/first.c src/api/format.c src/api/known.c
     src/api/general.c src/api/geometry.c
     src/api/gpu_backend.c src/api/gpu_call.c src/api/gpu_code.c src/api/gpu_context.c
     src/api/gpu_general.c src/api/gpu_image.c src/api/gpu_modules.c src/api/gpu_run.c
@@ -113,6 +113,7 @@ set(TESSERA_SOURCES
     src/plan/plan_verify_levels.c src/plan/plan_verify_tile.c src/plan/plan_warp.c src/plan/plan_warp_cost.c
     src/plan/plan_warp_rules.c
     src/plan/plan_window.c
+    src/rt/build.c
     src/rt/bytes.c src/rt/cache.c src/rt/cache_folder.c src/rt/cc.c src/rt/cpu.c src/rt/cuda.c src/rt/cuda_build.c
     src/rt/cuda_load.c src/rt/cuda_stage.c src/rt/device.c src/rt/detached.c
     src/rt/device_describe.c src/rt/digest.c src/rt/env.c src/rt/file.c

@@ -102,6 +102,8 @@ struct Variant {
     LoopProgram *other_loops;
     VmCode *vm; /* of the strip machine; NULL: not wanted yet */
     bool module_cached;
+    bool is_known;           /* its code was found without a plan (api/known.c): there is none */
+    bool is_kept;            /* others will find it so */
     bool begun;              /* its code is compiled by another process */
     bool waits;              /* runs wait for it, though they need not */
     GpuText gpu_text[16];    /* by what kernels may rely on */
@@ -110,8 +112,8 @@ struct Variant {
     bool is_private; /* of GPUs: to one thread; its plan is used for images of few points too */
     double front_ms, plan_ms, compile_ms; /* without the plan */
     PassTimes times;
-    /* of C: what the model expects of a point of the results on one core; 0 = not known */
-    double point_seconds;
+    /* of C: runs with fewer points in the results gain nothing by threads; 0 = not known */
+    double few_points;
 };
 
 /* An input in the signature, in the order of declaration. */
@@ -196,8 +198,8 @@ struct tess_args {
     ModuleEntry entry; /* of the run in hand, and what it takes behind the program's parameters */
     const int64_t *more_params;
     uint32_t n_more_params;
-    double point_seconds; /* of the variant */
-    void *workspace;      /* for intermediate images, kept from run to run */
+    double few_points; /* of the variant */
+    void *workspace;   /* for intermediate images, kept from run to run */
     ptrdiff_t workspace_bytes;
     RtOrigin origin;
     GpuState *gpu;    /* buffers on a device, kept likewise; NULL: none */
@@ -259,6 +261,8 @@ LoopProgram *tessi_pass_ahead(tess_program *p, const Backend *b, Variant *v, tes
 
 /* Notes how long a pass took that began at `start` (tessi_clock_ms); times may be NULL. */
 void tessi_pass_note(PassTimes *times, Arena *a, const char *name, double start);
+/* The description that is planned for: that of the options, else what the row says; false with a sentence. */
+bool tessi_pass_machine_text(tess_program *p, const Backend *b, Text *out, Failure *f);
 /* Lowered, and through all passes over loops with the verifier after each; NULL with one sentence. */
 LoopProgram *tessi_pass_lower(Arena *a, const Graph *g, const Plan *plan, const Machine *m,
                               Failure *f);
@@ -325,6 +329,9 @@ const BoundImage *tessi_bound_input(const tess_program *p, const tess_args *a, c
 /* Whether tessi_bind would find fault with what is given; allocates no results. */
 bool tessi_bind_check(const tess_program *p, const Variant *v, const tess_args *a, Arena *arena,
                       Failure *f);
+/* The same, and whether this machine has memory for it even if every stage were stored. */
+bool tessi_bind_fits_stored(const tess_program *p, const Variant *v, const tess_args *a,
+                            Arena *arena, Failure *f);
 /* The shape of the tensor that an input or a result is, for these parameters. */
 bool tessi_image_shape(const tess_info *info, const Graph *g, const Image *image,
                        const int64_t *params, int *ndim, int64_t *shape, Failure *f);

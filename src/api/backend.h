@@ -27,6 +27,7 @@ typedef struct Run {
     tess_program *p;
     Variant *v;
     tess_args *a;
+    bool wants_plan;     /* it is not enough to find code */
     void *stream;        /* of the caller's; NULL: none */
     GpuContext *context; /* of devices, set by prepare */
     Arena *arena;        /* of bind and launch */
@@ -111,6 +112,8 @@ bool tessi_backend_fits(const Backend *b, const Plan *plan, Failure *f);
 bool tessi_run_passes(const Run *run, bool (*load)(tess_program *p, Variant *v, Failure *f));
 /* Before a compiler is set to work: whether the arguments fit. */
 bool tessi_run_fits(const Run *run);
+/* Whether the machine has memory enough for it even if every stage were stored. */
+bool tessi_run_fits_stored(const Run *run);
 /* There is one processor. */
 bool tessi_run_on_host(const Run *run);
 /* The variant for these arguments, ready for runs and held until it is released; NULL with a->failure. */

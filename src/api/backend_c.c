@@ -95,13 +95,13 @@ static double points_of(const Graph *g, const int64_t *params)
     return points;
 }
 
-/* Asks the model once what a point costs; the variant's lock is held. */
-static void estimate_point(const tess_program *p, Variant *v, const tess_args *a)
+/* Asks the model once how many points are few; the variant's lock is held. */
+static void estimate_few(const tess_program *p, Variant *v, const tess_args *a)
 {
     const Graph *g = v->graph;
     Failure ignored;
     Guard guard;
-    if (v->point_seconds > 0 || !GUARDED(&guard, &v->arena))
+    if (!GUARDED(&guard, &v->arena))
         return;
     int64_t *params = ARENA_NEW_ARRAY(&v->arena, int64_t, g->params.n);
     if (!tessi_bind_sizes(p, v, a, &v->arena, params, &ignored))
@@ -109,15 +109,16 @@ static void estimate_point(const tess_program *p, Variant *v, const tess_args *a
     const double points = points_of(g, params);
     const PlanEstimate e = tessi_plan_estimate(v->plan, g, v->analysis, v->machine, params);
     const double seconds = e.first_seconds - e.start_seconds;
-    v->point_seconds = points > 0 ? seconds * (double)v->machine->cores / points : 0;
+    const double of_one = seconds * (double)v->machine->cores;
+    v->few_points =
+        points > 0 && of_one > 0 ? points * tessi_plan_little_seconds(v->machine) / of_one : 0;
 }
 
-/* One thread for what is little; else what the options say. */
+/* One thread for few points; else what the options say. */
 static int threads_for(const tess_program *p, const Variant *v, const tess_args *a,
                        const Binding *b)
 {
-    const double seconds = a->point_seconds * points_of(v->graph, b->params);
-    return tessi_plan_is_little(v->machine, seconds) ? 1 : p->options.threads;
+    return points_of(v->graph, b->params) < a->few_points ? 1 : p->options.threads;
 }
 
 typedef struct EntryCall {
@@ -234,8 +235,17 @@ static bool runs_strips(Run *run)
 static bool prepare(Run *run)
 {
     Variant *v = run->v;
-    if ((!v->entry && !tessi_run_fits(run)) || !tessi_run_on_host(run)
-        || !tessi_run_passes(run, load))
+    if ((!v->entry && !tessi_run_fits(run)) || !tessi_run_on_host(run))
+        return false;
+    if (v->is_known && (run->wants_plan || !tessi_run_fits_stored(run))) {
+        tess_diags *d = NULL;
+        tessi_variant_leave(run->p, v);
+        v = run->v = tessi_variant_for_passes(run->p, run->a, &d, &run->a->failure);
+        tess_diags_free(d);
+        if (!v)
+            return false;
+    }
+    if (!tessi_known_find(run) && !tessi_run_passes(run, load))
         return false;
     if (!v->entry && !v->waits && tessi_first_is_asked(run->p)) {
         if (runs_strips(run))
@@ -245,8 +255,12 @@ static bool prepare(Run *run)
             return false;
     }
     tessi_general_take(v, run->a);
-    estimate_point(run->p, v, run->a);
-    run->a->point_seconds = v->point_seconds;
+    if (!v->is_known && !(v->few_points > 0))
+        estimate_few(run->p, v, run->a);
+    if (v->entry && !v->is_known && !v->is_kept)
+        tessi_known_keep(run->p, v);
+    v->is_kept = v->entry != NULL;
+    run->a->few_points = v->few_points;
     return true;
 }
 

@@ -300,6 +300,13 @@ bool tessi_bind_check(const tess_program *p, const Variant *v, const tess_args *
     return bind_given(p, v, a, arena, &ignored, f);
 }
 
+bool tessi_bind_fits_stored(const tess_program *p, const Variant *v, const tess_args *a,
+                            Arena *arena, Failure *f)
+{
+    Binding b;
+    return bind_given(p, v, a, arena, &b, f) && check_memory(v->graph, NULL, b.params, arena, f);
+}
+
 static bool bind_results(const tess_program *p, const Variant *v, tess_args *a, Binding *out,
                          Failure *f)
 {

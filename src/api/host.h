@@ -11,6 +11,15 @@ bool tessi_lacks_compiler(tess_program *p, bool ahead);
 bool tessi_variant_load(tess_program *p, Variant *v, Failure *f);
 /* The same from the cache alone; false when it is not there. */
 bool tessi_variant_recall(tess_program *p, Variant *v);
+/* A text that was compiled: what the cache knows of it, and the function that it is called by. */
+typedef struct CodeName {
+    Digest text;
+    size_t length;
+    const char *function;
+} CodeName;
+const char *tessi_code_function(const LoopProgram *loops, Arena *a);
+/* Its code from the cache alone, where the compiler is known; false when it is not there. */
+bool tessi_code_recall(tess_program *p, const CodeName *code, RtModule *module, ModuleEntry *entry);
 /* Has the text of the variant compiled by a process of its own, for the cache; false: there is no cache, or no such
  * process. */
 bool tessi_variant_begin(tess_program *p, Variant *v);
@@ -20,6 +29,12 @@ bool tessi_knows_compiler(tess_program *p);
  * calls. */
 bool tessi_load_text(const tess_program *p, const LoopProgram *loops, const char *c_text,
                      RtModule *module, ModuleEntry *entry, bool *cached, Failure *f);
+
+/* ---- known.c: code found without a plan */
+/* For a run with a variant that has none yet: whether it was found, and the variant can run. */
+bool tessi_known_find(const Run *run);
+/* The variant has code of its own plan: later processes find it, if they can. */
+void tessi_known_keep(tess_program *p, const Variant *v);
 
 /* ---- first.c */
 /* Runs need not wait for the compiler. */

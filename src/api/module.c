@@ -107,16 +107,21 @@ void tessi_forget_tools(tess_program *p)
 }
 
 /* What the text is compiled with, NULL at the end. */
-static void set_flags(const char *c_text, const char *flags[MOST_FLAGS])
+static void set_flags(size_t length, const char *flags[MOST_FLAGS])
 {
     int n = 0;
     flags[n++] = "-DTESSERA_ENTRY";
 #if defined(__ELF__)
     flags[n++] = "-Wl,-Bsymbolic"; /* our function, whatever the process calls so */
 #endif
-    if (strlen(c_text) > LARGE_TEXT)
+    if (length > LARGE_TEXT)
         flags[n++] = "-O1";
     flags[n] = NULL;
+}
+
+const char *tessi_code_function(const LoopProgram *loops, Arena *a)
+{
+    return tessi_sprintf(a, "%s_entry", tessi_emit_c_name(loops, a));
 }
 
 static bool load_in(Arena *a, const tess_program *p, const LoopProgram *loops, const char *c_text,
@@ -126,8 +131,8 @@ static bool load_in(Arena *a, const tess_program *p, const LoopProgram *loops, c
     if (!GUARDED(&guard, a))
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory while compiling");
     const char *flags[MOST_FLAGS];
-    set_flags(c_text, flags);
-    const char *name = tessi_sprintf(a, "%s_entry", tessi_emit_c_name(loops, a));
+    set_flags(strlen(c_text), flags);
+    const char *name = tessi_code_function(loops, a);
     Text log;
     tessi_text_init(&log, a);
     KernelJob job = { .tool = &p->tool,
@@ -158,6 +163,24 @@ bool tessi_load_text(const tess_program *p, const LoopProgram *loops, const char
                      RtModule *module, ModuleEntry *entry, bool *cached, Failure *f)
 {
     return load_text(p, loops, c_text, false, module, entry, cached, f);
+}
+
+bool tessi_code_recall(tess_program *p, const CodeName *code, RtModule *module, ModuleEntry *entry)
+{
+    const char *flags[MOST_FLAGS];
+    RtFunction function;
+    if (!tessi_knows_compiler(p))
+        return false;
+    set_flags(code->length, flags);
+    KernelJob job = { .tool = &p->tool,
+                      .cache = &p->cache,
+                      .digest = &code->text,
+                      .function = code->function,
+                      .flags = flags };
+    if (!tessi_kernel_load(&job, module, &function, NULL, NULL))
+        return false;
+    *entry = (ModuleEntry)function;
+    return true;
 }
 
 bool tessi_variant_recall(tess_program *p, Variant *v)
@@ -207,7 +230,7 @@ static void compile_later(void *user, const RtHost *host)
     CcTool tool;
     if (!tessi_cc_find(p->options.cc, &p->cache, host, &tool, NULL))
         return;
-    set_flags(later->c_text, flags);
+    set_flags(strlen(later->c_text), flags);
     tessi_kernel_keep(
         &(KernelJob){ .tool = &tool, .cache = &p->cache, .c_text = later->c_text, .flags = flags },
         NULL);

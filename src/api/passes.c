@@ -51,23 +51,28 @@ static void keep_to_threads(Machine *m, int threads)
     m->cores = threads;
 }
 
+bool tessi_pass_machine_text(tess_program *p, const Backend *b, Text *out, Failure *f)
+{
+    if (!p->options.machine)
+        return b->describe(p, out, f);
+    tessi_text_add(out, p->options.machine);
+    return true;
+}
+
 /* The machine to plan for: the one described in the options, else what the row says. NULL with diagnostics in `d` or
  * the sentence in `f`. */
 static Machine *machine_as_described(tess_program *p, const Backend *b, Variant *v, tess_diags *d,
                                      Failure *f)
 {
-    if (p->options.machine) {
-        const char *text = p->options.machine;
-        size_t n = strlen(text);
-        tessi_sources_add(&d->sources, "machine", text, n);
-        return tessi_machine_read(&v->arena, &d->diags, text, n);
-    }
     Text text;
     tessi_text_init(&text, &v->arena);
-    if (!b->describe(p, &text, f))
+    if (!tessi_pass_machine_text(p, b, &text, f))
         return NULL;
+    if (p->options.machine)
+        tessi_sources_add(&d->sources, "machine", tessi_text_str(&text), text.n);
     Machine *m = tessi_machine_read(&v->arena, &d->diags, tessi_text_str(&text), text.n);
-    keep_to_threads(m, p->options.threads);
+    if (!p->options.machine)
+        keep_to_threads(m, p->options.threads);
     return m;
 }
 

@@ -61,6 +61,23 @@ bool tessi_run_fits(const Run *run)
     return ok;
 }
 
+static bool check_memory(const Run *run, Arena *arena)
+{
+    Guard guard;
+    Failure ignored;
+    return GUARDED(&guard, arena)
+           && tessi_bind_fits_stored(run->p, run->v, run->a, arena, &ignored);
+}
+
+bool tessi_run_fits_stored(const Run *run)
+{
+    Arena arena;
+    tessi_arena_init(&arena, NULL, NULL);
+    const bool ok = check_memory(run, &arena);
+    tessi_arena_dispose(&arena);
+    return ok;
+}
+
 bool tessi_run_on_host(const Run *run)
 {
     const int device = run->p->options.device;
@@ -71,14 +88,14 @@ bool tessi_run_on_host(const Run *run)
 
 Variant *tessi_run_acquire(Run *run)
 {
-    Variant *v = run->v = tessi_variant_enter(run->p, run->a, NULL, &run->a->failure);
-    if (v && !run->backend->prepare(run)) {
-        tessi_variant_leave(run->p, v);
+    run->v = tessi_variant_enter(run->p, run->a, NULL, &run->a->failure);
+    if (run->v && !run->backend->prepare(run)) {
+        tessi_variant_leave(run->p, run->v);
         return NULL;
     }
-    if (v)
-        mtx_unlock(&v->lock);
-    return v;
+    if (run->v)
+        mtx_unlock(&run->v->lock);
+    return run->v;
 }
 
 bool tessi_run_variant(const Run *run)

@@ -471,7 +471,7 @@ static tess_status tune_plans(tess_program *p, tess_args *a, tess_tuning *tuning
         return TESS_ERROR_UNSUPPORTED;
     }
     Tuner t = { .p = p, .a = a, .t = tuning, .callers = callers, .lane = b->tune };
-    t.run = (Run){ .backend = b, .p = p, .a = a };
+    t.run = (Run){ .backend = b, .p = p, .a = a, .wants_plan = true };
     double seconds = tuning->seconds > 0 ? tuning->seconds : usual_seconds;
     t.end_ms = tessi_clock_ms() + seconds * 1e3;
     Variant *v = tessi_run_acquire(&t.run);

@@ -239,6 +239,16 @@ Variant *tessi_variant_for_passes(tess_program *p, const tess_args *args, tess_d
                                   Failure *f)
 {
     Variant *v = tessi_variant_enter(p, args, diags, f);
+    /* Runs without a lock may be reading what passes change: those keep the one without a plan. */
+    while (v && v->is_known) {
+        mtx_lock(&p->lock);
+        if (v->is_listed)
+            unlist(p, v);
+        mtx_unlock(&p->lock);
+        tessi_variant_leave(p, v);
+        tess_diags_free(*diags);
+        v = tessi_variant_enter(p, args, diags, f);
+    }
     if (v && !*diags && !(*diags = tessi_diags_new())) {
         tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
         tessi_variant_leave(p, v);

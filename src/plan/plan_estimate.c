@@ -164,9 +164,9 @@ PlanEstimate tessi_plan_estimate(const Plan *p, const Graph *g, const Analysis *
     return e;
 }
 
-bool tessi_plan_is_little(const Machine *m, double seconds)
+double tessi_plan_little_seconds(const Machine *m)
 {
-    return seconds > 0 && seconds * (1 - 1 / (double)m->cores) < m->wake_us * 1e-6;
+    return m->cores > 1 ? m->wake_us * 1e-6 / (1 - 1 / (double)m->cores) : HUGE_VAL;
 }
 
 /* ---- As text --------------------------------------------------------------------------------- */

@@ -24,8 +24,8 @@ const Plan *tessi_plan_with_bound(Arena *a, const Plan *p, const Graph *g, const
                                   const Machine *machine, const int64_t *params);
 /* The longest of what no plan can do without. */
 double tessi_plan_bound_seconds(const PlanEstimate *e);
-/* Whether a run that takes one core so long (0: not known) would gain less by sharing than waking threads takes. */
-bool tessi_plan_is_little(const Machine *m, double seconds);
+/* A run that takes one core less than so long would gain less by sharing than waking threads takes. */
+double tessi_plan_little_seconds(const Machine *m);
 /* The estimate as lines of text, group by group, with the bound; and by how many per cent the prediction grows when a
  * fitted constant of the machine grows by one, for each that it depends on: what bench/fit.py reads. */
 void tessi_plan_estimate_print(const Plan *p, const Graph *g, const Analysis *an, const Machine *m,

@@ -4,6 +4,7 @@
 #include "tessera.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static bool find_function(const char *name, RtModule *module, RtFunction *function, Failure *f)
@@ -60,13 +61,28 @@ static bool compile_in(const char *dir, const KernelJob *job, const RtCache *cac
     return ok;
 }
 
+Digest tessi_kernel_digest(const char *c_text)
+{
+    Hasher h;
+    tessi_hasher_init(&h);
+    tessi_hasher_add(&h, c_text, strlen(c_text));
+    return tessi_hasher_end(&h);
+}
+
+static CacheKey key_of(const CcJob *cc, const KernelJob *job)
+{
+    CacheKey key = tessi_cache_key();
+    tessi_cc_add_key(cc, &key);
+    const Digest d = job->c_text ? tessi_kernel_digest(job->c_text) : *job->digest;
+    tessi_cache_key_add(&key, d.at, sizeof d.at);
+    return key;
+}
+
 bool tessi_kernel_keep(const KernelJob *job, Failure *f)
 {
     CcJob cc = { .tool = job->tool, .c_text = job->c_text, .kind = CC_SHARED, .flags = job->flags };
     const RtCache *cache = job->tool->knows_cpu ? job->cache : NULL;
-    CacheKey key = tessi_cache_key();
-    tessi_cc_add_key(&cc, &key);
-    tessi_cache_key_add_text(&key, job->c_text);
+    const CacheKey key = key_of(&cc, job);
     const int there = tessi_cache_find(cache, key, ".so");
     char *dir, *log = NULL;
     bool kept = there >= 0;
@@ -93,9 +109,7 @@ bool tessi_kernel_load(const KernelJob *job, RtModule *module, RtFunction *funct
         *cached = false;
     CcJob cc = { .tool = job->tool, .c_text = job->c_text, .kind = CC_SHARED, .flags = job->flags };
     const RtCache *cache = job->tool->knows_cpu ? job->cache : NULL;
-    CacheKey key = tessi_cache_key();
-    tessi_cc_add_key(&cc, &key);
-    tessi_cache_key_add_text(&key, job->c_text);
+    const CacheKey key = key_of(&cc, job);
 
     if (load_cached(cache, key, job->function, module, function)) {
         if (cached)
@@ -103,7 +117,7 @@ bool tessi_kernel_load(const KernelJob *job, RtModule *module, RtFunction *funct
         return true;
     }
     char *dir;
-    if (job->recall || !tessi_temp_dir(job->tool->host, &dir, f))
+    if (job->recall || !job->c_text || !tessi_temp_dir(job->tool->host, &dir, f))
         return false;
     char *log = NULL;
     const bool ok = compile_in(dir, job, cache, &cc, key, module, function, &log, f);

@@ -8,12 +8,16 @@
 typedef struct KernelJob {
     const CcTool *tool;
     const RtCache *cache; /* may be NULL */
-    const char *c_text;
+    const char *c_text;   /* NULL: the cache is asked for the code of the text with that digest */
+    const Digest *digest;
     const char *function;     /* the name to look up */
     const char *const *flags; /* more flags, NULL at the end; may be NULL */
     Text *log;                /* gets what a failing compiler said; may be NULL */
     bool recall;              /* only from the cache: false, and no failure, when it is not there */
 } KernelJob;
+
+/* By which the cache knows a text. */
+Digest tessi_kernel_digest(const char *c_text);
 
 /* Loads the module and finds the function. *cached (may be NULL) says whether it was compiled
  * before. Without a usable cache the module lives in a private directory that is gone when this
