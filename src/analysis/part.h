@@ -29,7 +29,7 @@ bool tessi_ratio_less(Ratio a, Ratio b);
 
 typedef enum PartGivenKind {
     GIVEN_OFFSET, /* a scalar: where the part begins in dimension `dim` of the images, over `step` */
-    GIVEN_SEAM,   /* a scalar: the first point of the part behind those that are left out, over `step` */
+    GIVEN_SEAM, /* a scalar: the first point of the part behind those that are left out, over `step` */
     GIVEN_BEHIND, /* a scalar: how many are left out, over `step` */
     GIVEN_SIZE,   /* a scalar: a size of the whole */
     GIVEN_NUMBER, /* a scalar, or an image of one element: a number of whole images, stage `stage` */

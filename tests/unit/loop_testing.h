@@ -92,5 +92,14 @@ static inline const char *loop_testing_wrap(Arena *a, const char *buffers, const
                          "}\n",
                          buffers, statements);
 }
+/* The buffer of that name; a test that asks for another fails. */
+static inline LBufferId loop_testing_buffer(const LoopProgram *p, const char *name)
+{
+    for (uint32_t i = 1; i < p->buffers.n; i++)
+        if (tessi_streq(p->buffers.at[i].name, name))
+            return (LBufferId){ i };
+    fail_msg("no buffer is called %s", name);
+    return (LBufferId){ 0 };
+}
 
 #endif

@@ -5,6 +5,8 @@
 #include "loop/template.h"
 #include "unit/loop_testing.h"
 
+#define buffer(l, name) loop_testing_buffer((l)->p, name)
+
 /* A program of which only the declarations are there, and a function to fill. */
 static Lower *begin(Arena *a, const char *declarations)
 {
@@ -15,15 +17,6 @@ static Lower *begin(Arena *a, const char *declarations)
     VEC_PUSH(a, &l->p->functions, f);
     tessi_scope_function(l, &l->p->functions.at[0].body);
     return l;
-}
-
-static LBufferId buffer(const Lower *l, const char *name)
-{
-    for (uint32_t i = 1; i < l->p->buffers.n; i++)
-        if (tessi_streq(l->p->buffers.at[i].name, name))
-            return (LBufferId){ i };
-    fail_msg("no buffer is called %s", name);
-    return (LBufferId){ 0 };
 }
 
 static void run(const Lower *l, const InterpArgs *args)
@@ -789,10 +782,8 @@ static void general_sums(Arena *a, bool kernel, bool nought)
 
 static void sums_of_any_extent(void **state)
 {
-    general_sums(*state, false, false);
-    general_sums(*state, false, true);
-    general_sums(*state, true, false);
-    general_sums(*state, true, true);
+    for (int k = 0; k < 4; k++)
+        general_sums(*state, k / 2 == 1, k % 2 == 1);
 }
 
 int main(void)
