@@ -167,6 +167,26 @@ static void test_columns(void **state)
         }
 }
 
+/* Over points that are filled in, reads of equal weight along a row are added up first: 11 products down the columns
+ * and 6 along the rows, where other points take 11 of both. */
+static void test_filled(void **state)
+{
+    static const char *const points[] = { "X", "select(0.5f < X, X, 0.0f)" };
+    static const uint32_t steps[2][2] = { { 121, 22 }, { 121, 17 } };
+    for (int k = 0; k < 2; k++)
+        for (int fp = FP_DEFAULT; fp <= FP_STRICT; fp++) {
+            const char *text = tessi_sprintf(
+                *state,
+                "graph g\nfp strict\nparam M, N\nimage X[M, N] float\nstage X[M, N] float = image "
+                "X\nstage z[M, N] float = %s\nstage y[M, N] float = sum($i = -5..5, $j = -5..5 "
+                ": " RANK_ONE " * z@[$i,$j]:clamp)\noutput y[M, N] float = y\n",
+                points[k]);
+            const Graph *g = testing_read(*state, text, NULL);
+            const MaskForm *f = &tessi_graph_simplify(g, *state, (FpMode)fp)->forms.at[0];
+            assert_int_equal(f->steps, steps[k][fp == FP_DEFAULT]);
+        }
+}
+
 /* Masks as large as the language has, and boxes as large as windows can be, are looked at too, in little time; what
  * stays a window that no table should hold stays as it is. */
 static void test_large(void **state)
@@ -240,7 +260,7 @@ static void test_texts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { GRAPH_TEST(test_rank_is_found), GRAPH_TEST(test_forms),
-                                        GRAPH_TEST(test_columns), GRAPH_TEST(test_large),
-                                        GRAPH_TEST(test_texts) };
+                                        GRAPH_TEST(test_columns),       GRAPH_TEST(test_filled),
+                                        GRAPH_TEST(test_large),         GRAPH_TEST(test_texts) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
