@@ -177,6 +177,16 @@ static Job haar_forward(const vector<Image> &in)
     return j;
 }
 
+/* Bands of rows that go down the planes; what windows of planes and rows need is kept in rings of `ring`. */
+static std::function<void()> down_planes(Func out, Func columns, Func rows, int ring)
+{
+    return [=]() mutable {
+        out.split(y, yo, yi, 32).reorder(x, yi, z, yo).parallel(yo).vectorize(x, 16);
+        columns.store_at(out, yo).compute_at(out, z).fold_storage(z, ring).vectorize(x, 16);
+        rows.compute_at(columns, y).store_at(columns, z).fold_storage(y, ring).vectorize(x, 16);
+    };
+}
+
 static Job stack_gauss5(const vector<Image> &in)
 {
     static const float g[5] = { 1 / 16.f, 4 / 16.f, 6 / 16.f, 4 / 16.f, 1 / 16.f };
@@ -195,11 +205,7 @@ static Job stack_gauss5(const vector<Image> &in)
     out(x, y, z) = u;
     j.out = { out };
     j.sizes = { { in[0].dim(0).extent(), in[0].dim(1).extent(), in[0].dim(2).extent() } };
-    j.schedule = [=]() mutable {
-        out.split(y, yo, yi, 32).reorder(x, yi, z, yo).parallel(yo).vectorize(x, 16);
-        columns.store_at(out, yo).compute_at(out, z).fold_storage(z, 8).vectorize(x, 16);
-        rows.compute_at(columns, y).store_at(columns, z).fold_storage(y, 8).vectorize(x, 16);
-    };
+    j.schedule = down_planes(out, columns, rows, 8);
     return j;
 }
 
@@ -400,11 +406,7 @@ static Job stack_smooth27(const vector<Image> &in)
     out(x, y, z) = cast<uint16_t>(cast<float>(total) * (1 / 27.f) + 0.5f);
     j.out = { out };
     j.sizes = { { in[0].dim(0).extent(), in[0].dim(1).extent(), in[0].dim(2).extent() } };
-    j.schedule = [=]() mutable {
-        out.split(y, yo, yi, 32).reorder(x, yi, z, yo).parallel(yo).vectorize(x, 16);
-        columns.store_at(out, yo).compute_at(out, z).fold_storage(z, 4).vectorize(x, 16);
-        rows.compute_at(columns, y).store_at(columns, z).fold_storage(y, 4).vectorize(x, 16);
-    };
+    j.schedule = down_planes(out, columns, rows, 4);
     return j;
 }
 

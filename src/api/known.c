@@ -147,7 +147,7 @@ static bool can_be_known(const tess_program *p)
 static bool take(tess_program *p, Variant *v, const char *data, size_t n)
 {
     Note note;
-    if (n <= sizeof note)
+    if (n <= sizeof note || data[n - 1] != '\0')
         return false;
     memcpy(&note, data, sizeof note);
     const Digest of_graph = interface_of(v->graph);

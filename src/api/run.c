@@ -44,38 +44,33 @@ bool tessi_run_passes(const Run *run, bool (*load)(tess_program *p, Variant *v, 
     return ok;
 }
 
-static bool check_arguments(const Run *run, Arena *arena)
+static bool check(const Run *run, bool stored, Arena *arena, Failure *f)
 {
     Guard guard;
-    return GUARDED(&guard, arena)
-               ? tessi_bind_check(run->p, run->v, run->a, arena, &run->a->failure)
-               : tessi_failf(&run->a->failure, TESS_ERROR_MEMORY, "out of memory");
+    if (!GUARDED(&guard, arena))
+        return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+    return stored ? tessi_bind_fits_stored(run->p, run->v, run->a, arena, f)
+                  : tessi_bind_check(run->p, run->v, run->a, arena, f);
+}
+
+static bool fits(const Run *run, bool stored, Failure *f)
+{
+    Arena arena;
+    tessi_arena_init(&arena, NULL, NULL);
+    const bool ok = check(run, stored, &arena, f);
+    tessi_arena_dispose(&arena);
+    return ok;
 }
 
 bool tessi_run_fits(const Run *run)
 {
-    Arena arena;
-    tessi_arena_init(&arena, NULL, NULL);
-    const bool ok = check_arguments(run, &arena);
-    tessi_arena_dispose(&arena);
-    return ok;
-}
-
-static bool check_memory(const Run *run, Arena *arena)
-{
-    Guard guard;
-    Failure ignored;
-    return GUARDED(&guard, arena)
-           && tessi_bind_fits_stored(run->p, run->v, run->a, arena, &ignored);
+    return fits(run, false, &run->a->failure);
 }
 
 bool tessi_run_fits_stored(const Run *run)
 {
-    Arena arena;
-    tessi_arena_init(&arena, NULL, NULL);
-    const bool ok = check_memory(run, &arena);
-    tessi_arena_dispose(&arena);
-    return ok;
+    Failure ignored;
+    return fits(run, true, &ignored);
 }
 
 bool tessi_run_on_host(const Run *run)
