@@ -66,6 +66,8 @@ typedef struct WideMedian {
     /* integers that compare as the values do: those themselves, of reals their places in order */
     ScalarType key;
 } WideMedian;
+/* Values of a shape that kernels of GPUs still write out one by one: those of more are gone through run by run. */
+enum { MEDIAN_MOST_WRITTEN = 200 };
 /* The only such window in the body of a plain stage of two dimensions. */
 bool tessi_stage_wide_median(const Graph *g, ExprWalk *walk, const Stage *s, WideMedian *out);
 

@@ -65,6 +65,20 @@ static LExprId answered(void *user, const LExprId *arg)
     return tessi_gather_answered(&m->read, arg[0], arg[1]);
 }
 
+/* Whether the window has the value in this row and column of its rectangle, both constants. */
+static LExprId within(void *user, const LExprId *arg)
+{
+    const Median *m = user;
+    const int64_t row = tessi_lexpr(m->l->p, arg[0])->value.i,
+                  column = tessi_lexpr(m->l->p, arg[1])->value.i;
+    bool found = false;
+    for (uint32_t i = 0; i < m->what.n_runs; i++) {
+        const WindowRun *run = &m->what.run[i];
+        found = found || (run->row == row && run->from <= column && column < run->to);
+    }
+    return tessi_lexpr_const(m->l->p, TYPE_BOOL, tessi_value_int(found));
+}
+
 static void give(void *user, const LExprId *arg)
 {
     const Median *m = user;
@@ -112,6 +126,7 @@ static void instance(Median *m)
     const ScalarType counter = points <= UINT8_MAX ? TYPE_U8 : TYPE_U16;
     const int64_t parts = 4 / tessi_type_info(counter)->bytes, together = PLAN_WARP * parts;
     const uint8_t bytes = tessi_type_info(key)->bytes;
+    const bool rolled = m->what.run && points > MEDIAN_MOST_WRITTEN;
     const TemplateArg args[] = {
         ARG_EXPR("height", m->end[0]),
         ARG_EXPR("width", m->end[1]),
@@ -124,6 +139,7 @@ static void instance(Median *m)
         ARG_NUMBER("wide", m->wide),
         ARG_NUMBER("rank", points / 2),
         ARG_NUMBER("n_runs", m->what.n_runs),
+        ARG_NUMBER("rolled", rolled),
         ARG_NUMBER("least", tessi_type_range(group->counts ? key : m->type).lo),
         ARG_NUMBER("parts", parts),
         ARG_NUMBER("together", group->strip % together ? 0 : together),
@@ -140,11 +156,12 @@ static void instance(Median *m)
         ARG_BUFFER("come", m->rows[0]),
         ARG_BUFFER("go", m->rows[1]),
         ARG_BUFFER("bits", group->counts ? tessi_median_bits(l, m->stage->name, key) : m->rows[0]),
-        ARG_BUFFER("runs", tessi_median_runs(l, m->stage->name, &m->what)),
+        ARG_BUFFER("runs", rolled ? tessi_median_runs(l, m->stage->name, &m->what) : m->rows[0]),
         ARG_PART("begin", begin_block),
         ARG_PART("copy", copy_rows),
         ARG_PART("give", give),
         ARG_HOLE("answered", answered),
+        ARG_HOLE("within", within),
         ARG_END
     };
     tessi_template(l, "median_blocks", m->stage->name, args, m);

@@ -30,8 +30,9 @@ typedef struct Runs {
     Arena *scratch;
     uint32_t n; /* expressions when it began */
     bool *seen;
-    Chain **chain; /* by LExprId; NULL: none begins there */
-    LExprId *now;  /* by LExprId: what it is written as */
+    uint32_t *uses; /* by LExprId: by how many expressions */
+    Chain **chain;  /* by LExprId; NULL: none begins there */
+    LExprId *now;   /* by LExprId: what it is written as */
     /* by LExprId: chains that begin with the value, the first and the last of them */
     Chain **first, **last;
     VEC(Chain *) all;
@@ -52,13 +53,25 @@ static bool is_sum(const LExpr *e)
 
 /* ---- Finding ----------------------------------------------------------------------------------------------------- */
 
-static void add_values(const Runs *r, Chain *chain, LExprId id)
+static void count_uses(Runs *r, LExprId id)
 {
     const LExpr e = *tessi_lexpr(r->l->p, id);
-    if ((!is_choice(&e) && !is_sum(&e)) || e.op != chain->op) {
+    if (!id.v || r->uses[id.v]++ || e.kind == LEXPR_LOAD)
+        return;
+    for (int i = 0; i < e.n_args; i++)
+        count_uses(r, e.arg[i]);
+}
+
+/* What others take too is one value: networks that sort would be computed anew for each of their ends. */
+static void add_values(Runs *r, Chain *chain, LExprId id)
+{
+    const LExpr e = *tessi_lexpr(r->l->p, id);
+    const bool shared = id.v != chain->root.v && r->uses[id.v] > 1;
+    if ((!is_choice(&e) && !is_sum(&e)) || e.op != chain->op || shared) {
         VEC_PUSH(r->scratch, &chain->value, id);
         return;
     }
+    r->seen[id.v] = true;
     add_values(r, chain, e.arg[0]);
     add_values(r, chain, e.arg[1]);
 }
@@ -112,20 +125,21 @@ static void find(Runs *r, LExprId id)
         chain->root = id;
         chain->other_end = chain;
         add_values(r, chain, id);
-        if (chain->value.n >= LEAST_VALUES
-            && (tessi_is_integer(e.type) || is_exact(r, chain, e.type))) {
+        const bool window = chain->value.n >= LEAST_VALUES
+                            && (tessi_is_integer(e.type) || is_exact(r, chain, e.type));
+        if (window) {
             r->chain[id.v] = chain;
             VEC_PUSH(r->scratch, &r->all, chain);
-            VEC_FOREACH (const LExprId, value, &chain->value)
-                find(r, *value);
-            return;
         }
+        VEC_FOREACH (const LExprId, value, &chain->value)
+            if (is_sum(&e) && !window)
+                find_in_sum(r, *value);
+            else
+                find(r, *value);
+        return;
     }
     for (int i = 0; i < e.n_args; i++)
-        if (is_sum(&e))
-            find_in_sum(r, e.arg[i]);
-        else
-            find(r, e.arg[i]);
+        find(r, e.arg[i]);
 }
 
 static bool is_next(const Chain *a, const Chain *b)
@@ -212,8 +226,9 @@ static LExprId write(Runs *r, LExprId id)
 {
     if (id.v >= r->n || !r->seen[id.v])
         return id;
-    while (r->chain[id.v] && !r->now[id.v].v)
-        write_chain(r, r->chain[id.v]);
+    Chain *chain = r->chain[id.v];
+    while (chain && (chain->before || chain->after) && !r->now[id.v].v)
+        write_chain(r, chain);
     if (r->now[id.v].v)
         return r->now[id.v];
     const LExpr e = *tessi_lexpr(r->l->p, id);
@@ -231,8 +246,11 @@ void tessi_share_runs(Lower *l, LExprId *value, uint32_t n)
     Arena *a = tessi_scratch_open(l->arena);
     Runs r = { .l = l, .scratch = a, .n = l->p->exprs.n };
     r.seen = ARENA_NEW_ARRAY(a, bool, r.n);
+    r.uses = ARENA_NEW_ARRAY(a, uint32_t, r.n);
     r.chain = ARENA_NEW_ARRAY(a, Chain *, r.n);
     r.now = ARENA_NEW_ARRAY(a, LExprId, r.n);
+    for (uint32_t i = 0; i < n; i++)
+        count_uses(&r, value[i]);
     for (uint32_t i = 0; i < n; i++)
         find(&r, value[i]);
     find_next(&r);

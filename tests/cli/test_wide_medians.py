@@ -1,6 +1,7 @@
 """Medians of wide windows in strips, by counting and by histograms, on CPUs and as kernels: compiled and interpreted
 loops give what the interpreter of graphs sorts, for any border rule, size, window, strip and type. Small ones are
 networks, whose plans for GPUs are looked at here."""
+import math
 import pathlib
 import random
 import re
@@ -149,6 +150,32 @@ def check_networks(folder):
                 chosen + errors,
             )
             tool.check(f"{element}, {which}: rows share", rows and int(rows[1]) >= 4, chosen)
+    source.write_text("stencil f(vector#2 uint8 X) { return median(i = -3..3, j = -3..3 : X@[i, j]); }\n"
+                      "parameter M, N;\nvector#2 uint8 X[M, N];\nreturn f(X);\n")
+    code, chosen, errors = tool.run("explain", source, *GPU)
+    operations = int(re.search(r"network of (\d+) minima", chosen)[1])
+    points = math.prod(int(n) for n in re.findall(r"[xy] (\d+) unroll", chosen))
+    code, text, errors = tool.run("explain", source, *GPU, "--dump=cuda")
+    written = len(re.findall(r"tess_(?:min|max)_(?:halves|u8)\w*\(", text))
+    tool.check("what a network sorts is taken once", code == 0 and points > 1 and written < operations * points,
+               f"{written} minima and maxima for {points} points of {operations}\n{chosen}{errors}")
+
+
+def check_shapes(folder, with_device):
+    """Kernels write the values of small shapes out; of large ones each point goes through its own runs."""
+    source = folder / "shape.tess"
+    for radius, rolled in (5, False), (8, False), (9, True):
+        source.write_text(
+            f"stencil f(vector#2 uint16 X) {{\n"
+            f"    return median(i = -{radius}..{radius}, j = -{radius}..{radius} where i * i + j * j <= {radius**2}\n"
+            f"                  : X@[i, j]);\n}}\nparameter M, N;\nvector#2 uint16 X[M, N];\nreturn f(X:wrap);\n")
+        code, text, errors = tool.run("explain", source, *GPU, "--dump=loops")
+        loops = len(re.findall(r"for run\b", text))
+        tool.check(f"a disc of radius {radius} in runs is {rolled}", code == 0 and (loops > 0) == rolled, errors)
+        right = None
+        for target in ("loops", "opencl") if with_device else ("loops",):
+            good, errors, right = same(folder, right, source, "random:3:19x45", *GPU, f"--target={target}")
+            tool.check(f"a disc of radius {radius}, {target}", good, errors)
 
 
 def check_widest(folder, with_device):
@@ -206,4 +233,5 @@ with tool.workspace() as place:
     check_widest(folder, with_device)
     check_refused_kernels(folder)
     check_networks(folder)
+    check_shapes(folder, with_device)
 tool.finish()

@@ -84,17 +84,14 @@ static LExprId finish(void *user, const LExprId *arg)
 /* The sum and the maximum of an image, side by side, in the order that is documented. */
 static void reduces(Arena *a, int columns)
 {
-    Lower *l = begin(a, "loops test\n"
-                        "param M\n"
-                        "param N\n"
-                        "input in: { \"\": double @0 } pixel 8 [M, N]\n"
-                        "output sum: { \"\": double @0 } pixel 8 []\n"
-                        "output most: { \"\": double @0 } pixel 8 []\n"
-                        "buffer in: input 0/0 double[M, N]\n"
-                        "buffer sum: output 0/0 double[]\n"
-                        "buffer most: output 1/0 double[]\n"
-                        "buffer sums: temp double[M]\n"
-                        "buffer mosts: temp double[M]\n");
+    Lower *l = begin(
+        a,
+        "loops test\nparam M\nparam N\n"
+        "input in: { \"\": double @0 } pixel 8 [M, N]\n"
+        "output sum: { \"\": double @0 } pixel 8 []\noutput most: { \"\": double @0 } pixel 8 []\n"
+        "buffer in: input 0/0 double[M, N]\n"
+        "buffer sum: output 0/0 double[]\nbuffer most: output 1/0 double[]\n"
+        "buffer sums: temp double[M]\nbuffer mosts: temp double[M]\n");
     const LExprId rows = tessi_lexpr_param(l->p, 0), zero = tessi_l_int(l, 0);
     Row row = { .l = l, .in = buffer(l, "in") };
     row.at = tessi_lexpr_var(l->p, tessi_scope_for(l, "row", zero, rows, 1, LFOR_PARALLEL));
@@ -374,8 +371,7 @@ static void parts_have_bins(void **state)
     Lower *l = begin(*state, "loops test\n"
                              "input in: { \"\": double @0 } pixel 8 [6]\n"
                              "output out: { \"\": double @0 } pixel 8 [3]\n"
-                             "buffer in: input 0/0 double[6]\n"
-                             "buffer out: output 0/0 double[3]\n"
+                             "buffer in: input 0/0 double[6]\nbuffer out: output 0/0 double[3]\n"
                              "buffer results: temp double[2, 3]\n");
     Binned b = { l, buffer(l, "in"), buffer(l, "out"), buffer(l, "results") };
     for (int k = 0; k < 2; k++) {
@@ -486,14 +482,21 @@ static void give_point(void *user, const LExprId *arg)
     put(m->l, m->out, arg[1], arg[2], arg[0]);
 }
 
+static LBufferId table(Lower *l, const char *name, ScalarType t, Value *at, uint32_t n)
+{
+    LBuffer b = { .name = name, .kind = LBUF_TABLE, .type = t, .n_dims = 1 };
+    b.size[0] = tessi_l_int(l, n);
+    b.table = at;
+    b.n_table = n;
+    return tessi_loop_buffer(l->p, &b);
+}
+
 static LBufferId powers(Lower *l, ScalarType t, uint32_t bits)
 {
-    LBuffer b = { .name = "bits", .kind = LBUF_TABLE, .type = t, .n_dims = 1, .n_table = bits };
-    b.size[0] = tessi_l_int(l, bits);
-    b.table = ARENA_NEW_ARRAY(l->arena, Value, bits);
+    Value *at = ARENA_NEW_ARRAY(l->arena, Value, bits);
     for (uint32_t k = 0; k < bits; k++)
-        b.table[k] = tessi_eval_cast(t, TYPE_I64, tessi_value_int((int64_t)1 << (bits - 1 - k)));
-    return tessi_loop_buffer(l->p, &b);
+        at[k] = tessi_eval_cast(t, TYPE_I64, tessi_value_int((int64_t)1 << (bits - 1 - k)));
+    return table(l, "bits", t, at, bits);
 }
 
 static LBufferId array(Lower *l, const char *name, ScalarType t, int64_t rows, int64_t columns)
@@ -504,15 +507,17 @@ static LBufferId array(Lower *l, const char *name, ScalarType t, int64_t rows, i
     return tessi_loop_buffer(l->p, &b);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    return *(const int16_t *)a - *(const int16_t *)b;
-}
-
 /* The shape that is tried: from each row of the window some columns left and right are left out. */
 static bool in_shape(int i, int j)
 {
-    return j >= i % 2 && j < ACROSS - i % 3;
+    return i >= 0 && i < HIGH && j >= i % 2 && j < ACROSS - i % 3;
+}
+
+static LExprId within(void *user, const LExprId *arg)
+{
+    LoopProgram *p = ((const Source *)user)->l->p;
+    const int64_t i = tessi_lexpr(p, arg[0])->value.i, j = tessi_lexpr(p, arg[1])->value.i;
+    return tessi_lexpr_const(p, TYPE_BOOL, tessi_value_int(in_shape((int)i, (int)j)));
 }
 
 static LBufferId shape_runs(Lower *l, uint32_t *points)
@@ -525,13 +530,7 @@ static LBufferId shape_runs(Lower *l, uint32_t *points)
         at[3 * i + 2] = tessi_value_int(ACROSS - i % 3);
         *points += (uint32_t)(ACROSS - i % 3 - i % 2);
     }
-    return tessi_loop_buffer(l->p, &(LBuffer){ .name = "runs",
-                                               .kind = LBUF_TABLE,
-                                               .type = TYPE_I32,
-                                               .n_dims = 1,
-                                               .size = { tessi_l_int(l, 3 * HIGH) },
-                                               .table = at,
-                                               .n_table = 3 * HIGH });
+    return table(l, "runs", TYPE_I32, at, 3 * HIGH);
 }
 
 static int16_t median_at(const int16_t *in, int y, int x, bool shape)
@@ -544,26 +543,26 @@ static int16_t median_at(const int16_t *in, int y, int x, bool shape)
                 continue;
             const int row = y + i < HEIGHT ? y + i : HEIGHT - 1;
             const int column = x + j < WIDTH ? x + j : WIDTH - 1;
-            all[n++] = in[row * WIDTH + column];
+            const int16_t value = in[row * WIDTH + column];
+            size_t k = n++;
+            for (; k > 0 && all[k - 1] > value; k--)
+                all[k] = all[k - 1];
+            all[k] = value;
         }
-    qsort(all, n, sizeof *all, by_value);
     return all[n / 2];
 }
 
-/* Values of a byte in 16 bits, which all algorithms take. `how`: on CPUs; NULL: on GPUs, `counts` or not. */
+/* Bytes in 16 bits, as all take. `how`: on CPUs; NULL: on GPUs, `counts` or not; four points write shapes out. */
 static void medians(Arena *a, const char *how, bool counts, int64_t points, bool march, bool shape)
 {
-    Lower *l = begin(a, "loops test\n"
-                        "input in: { \"\": int16 @0 } pixel 2 [9, 21]\n"
+    Lower *l = begin(a, "loops test\ninput in: { \"\": int16 @0 } pixel 2 [9, 21]\n"
                         "output out: { \"\": int16 @0 } pixel 2 [9, 21]\n"
-                        "buffer in: input 0/0 int16[9, 21]\n"
-                        "buffer out: output 0/0 int16[9, 21]\n");
+                        "buffer in: input 0/0 int16[9, 21]\nbuffer out: output 0/0 int16[9, 21]\n");
     const ScalarType t = TYPE_I16;
     Source m = { .l = l, .in = buffer(l, "in"), .out = buffer(l, "out") };
     m.values = array(l, "values", t, BAND + HIGH - 1, WIDE);
     m.results = array(l, "results", t, 1, STRIP);
-    m.come = array(l, "come", t, 4, WIDE);
-    m.go = array(l, "go", t, 4, WIDE);
+    m.come = array(l, "come", t, 4, WIDE), m.go = array(l, "go", t, 4, WIDE);
     const int64_t least = counts || (how && tessi_streq(how, "median_count")) ? INT16_MIN : 0;
     uint32_t values;
     const LBufferId runs = shape_runs(l, &values);
@@ -580,6 +579,7 @@ static void medians(Arena *a, const char *how, bool counts, int64_t points, bool
                                  ARG_NUMBER("wide", WIDE),
                                  ARG_NUMBER("rank", values / 2),
                                  ARG_NUMBER("n_runs", shape ? HIGH : 0),
+                                 ARG_NUMBER("rolled", points != 4),
                                  ARG_NUMBER("least", least),
                                  ARG_NUMBER("n_bits", 16),
                                  ARG_NUMBER("ordered", 0),
@@ -605,6 +605,7 @@ static void medians(Arena *a, const char *how, bool counts, int64_t points, bool
                                  ARG_PART("copy", how ? copy_strip : copy_block),
                                  ARG_PART("give", how ? give_strip : give_point),
                                  ARG_HOLE("answered", answered),
+                                 ARG_HOLE("within", within),
                                  ARG_END };
     LFunction *f = &l->p->functions.at[0];
     f->is_kernel = !how;
@@ -639,6 +640,7 @@ static void medians_of_blocks(void **state)
     medians(*state, NULL, false, 1, true, false);
     medians(*state, NULL, true, 1, false, false);
     medians(*state, NULL, true, 2, false, true);
+    medians(*state, NULL, true, 4, false, true);
     medians(*state, NULL, true, 2, false, false);
     medians(*state, NULL, true, 4, true, false);
 }
@@ -726,8 +728,7 @@ static float sum_at(const float *in, const float *mask, bool nought, int y, int 
 
 static void general_sums(Arena *a, bool kernel, bool nought)
 {
-    Lower *l = begin(a, "loops test\n"
-                        "input in: { \"\": float @0 } pixel 4 [5, 300]\n"
+    Lower *l = begin(a, "loops test\ninput in: { \"\": float @0 } pixel 4 [5, 300]\n"
                         "input mask: { \"\": float @0 } pixel 4 [3, 6]\n"
                         "output out: { \"\": float @0 } pixel 4 [5, 300]\n"
                         "buffer in: input 0/0 float[5, 300]\n"
