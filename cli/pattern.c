@@ -299,7 +299,8 @@ static bool place_of_existing(const char *path, Place *out)
     return true;
 }
 
-/* No result takes the place of another, nor of a file that another run reads. */
+/* No result takes the place of another, nor of a file that a run reads: the next run of the batch would filter it again.
+ */
 static bool check_collisions(const CommandLine *line, const Batch *b)
 {
     const size_t most = b->n * (line->n_outputs + b->n_inputs) + 1;
@@ -328,7 +329,12 @@ static bool check_collisions(const CommandLine *line, const Batch *b)
         const Place *used = place_of_existing(made[i].path, &there)
                                 ? bsearch(&there, read, n_read, sizeof *read, by_place)
                                 : NULL;
-        if (used && used->item != made[i].item)
+        if (used && used->item == made[i].item)
+            ok = (cli_fail("%s would be overwritten by its own result; a batch keeps its inputs: "
+                           "name another folder, or another name",
+                           made[i].path),
+                  false);
+        else if (used)
             ok = (cli_fail("%s would be written for '%s', and is read for '%s'", made[i].path,
                            b->items[made[i].item].name, b->items[used->item].name),
                   false);

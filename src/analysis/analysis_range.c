@@ -164,9 +164,10 @@ static ValueRange real_op(Op op, ScalarType t, const ValueRange *a)
     case OP_DIV: return a[1].lo > 0 || a[1].hi < 0 ? real_corners(op, t, a, 2) : whole(t);
     case OP_MIN:
     case OP_MAX: {
-        /* A NaN on the left gives the right one, so then either can be the answer. */
-        ValueRange r =
-            a[0].maybe_nan || a[1].maybe_nan ? joined(a[0], a[1]) : real_corners(op, t, a, 2);
+        /* With a NaN the answer is the right one, which may be any of its values where that is the left. */
+        ValueRange r = real_corners(op, t, a, 2);
+        if (a[0].maybe_nan)
+            r = joined(r, a[1]);
         r.maybe_nan = a[1].maybe_nan;
         return r;
     }

@@ -114,6 +114,8 @@ def test_refused(folder):
     one_sentence("no folder", run("run", slope, source / "*.npy", "-o", out / "{name}" / "x.npy", SLOW), ["no such"])
     one_sentence("over an input of another", run("run", slope, source / "*.npy", "-o", source / "{name}_e.npy", SLOW),
                  ["a_e.npy", "'a'", "is read for"])
+    in_place = run("run", slope, source / "*.npy", "-o", source / "{name}.npy", SLOW)
+    one_sentence("results in the place of inputs", in_place, ["overwritten by its own result"])
     one_sentence("a format that is none", run("run", slope, source / "*.npy", "-o", out / "{name}.xyz", SLOW), ["xyz"])
     one_sentence("a result too many", run("run", slope, source / "*.npy", *to, "-o", out / "{name}2.npy"), ["-o"], 2)
     two = ["run", folder / "two.tess", source / "*.npy", source / "*.npy", SLOW]
