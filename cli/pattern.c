@@ -299,8 +299,7 @@ static bool place_of_existing(const char *path, Place *out)
     return true;
 }
 
-/* No result takes the place of another, nor of a file that a run reads: the next run of the batch would filter it again.
- */
+/* No result takes the place of another, nor of a file that a run reads: the next batch would filter it again. */
 static bool check_collisions(const CommandLine *line, const Batch *b)
 {
     const size_t most = b->n * (line->n_outputs + b->n_inputs) + 1;

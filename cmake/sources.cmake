@@ -52,7 +52,8 @@ set(TESSERA_SOURCES
     src/front/static_eval.c src/front/typed_print.c
     src/graph/access.c src/graph/graph_affine.c src/graph/graph_build.c src/graph/graph_copy.c src/graph/graph_eval.c
     src/graph/graph_expr.c src/graph/graph_fold.c src/graph/graph_forms.c src/graph/graph_lex.c
-    src/graph/graph_low_rank.c src/graph/graph_masks.c src/graph/graph_names.c src/graph/graph_pass_constants.c
+    src/graph/graph_low_rank.c src/graph/graph_masks.c src/graph/graph_names.c src/graph/graph_network.c
+    src/graph/graph_pass_constants.c
     src/graph/graph_pass_inside.c src/graph/graph_pass_masks.c src/graph/graph_pass_rounding.c
     src/graph/graph_pass_turn.c
     src/graph/graph_pass_unroll.c src/graph/graph_print.c src/graph/graph_print_expr.c src/graph/graph_read.c

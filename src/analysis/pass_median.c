@@ -1,12 +1,10 @@
 /* Medians of few values become minima and maxima: no sorting in memory, no branches, so vectors execute them. Reals
  * take part as their places in order, integers that compare as the reals do, NaN and -0 included.
  *
- * The values of each row of the window are sorted, then rows merged two by two, pairs of rows again, and so on: all
- * this is shared by the windows above and below, where several rows of results are computed together. The last merge
- * is not carried out; the middle of two sorted lists needs a maximum and a minimum for each value of the shorter
- * one. What the middle does not need of the merges before is never asked for and so never made. */
+ * The networks (graph/graph_network.h) share between windows above and below what they sort of rows. */
 #include "analysis/passes.h"
 #include "graph/graph_fold.h"
+#include "graph/graph_network.h"
 #include "graph/graph_passes.h"
 #include "graph/graph_rewrite.h"
 
@@ -14,122 +12,23 @@ enum { MAX_VALUES = 49, MAX_NODES = 2048 };
 
 static const ExprId none = { 0 };
 
-/* Values in ascending order, or still to be sorted. */
-typedef struct Run {
-    uint32_t n;
-    ExprId *at;
-} Run;
-
 /* Those of the points where the condition holds, a run for each row. */
 typedef struct Values {
     uint32_t n, n_runs;
-    Run run[MAX_VALUES];
+    NetworkRun run[MAX_VALUES];
 } Values;
 
 /* ---- Sorting --------------------------------------------------------------------------------- */
 
-static ExprId least(Graph *g, ExprId a, ExprId b)
+static uint32_t choose(void *user, bool greatest, uint32_t a, uint32_t b)
 {
-    return tessi_expr_op(g, OP_MIN, a, b, none);
-}
-
-static ExprId greatest(Graph *g, ExprId a, ExprId b)
-{
-    return tessi_expr_op(g, OP_MAX, a, b, none);
-}
-
-/* Elements `from`, from + 2, .. */
-static Run every_second(Graph *g, Run r, uint32_t from)
-{
-    Run half = { .at = ARENA_NEW_ARRAY(g->arena, ExprId, r.n) };
-    for (uint32_t i = from; i < r.n; i += 2)
-        half.at[half.n++] = r.at[i];
-    return half;
-}
-
-/* Batcher's odd-even merge of two runs in order. */
-static Run merged(Graph *g, Run a, Run b)
-{
-    if (!a.n || !b.n)
-        return a.n ? a : b;
-    Run out = { .at = ARENA_NEW_ARRAY(g->arena, ExprId, a.n + b.n) };
-    if (a.n == 1 && b.n == 1) {
-        out.at[out.n++] = least(g, a.at[0], b.at[0]);
-        out.at[out.n++] = greatest(g, a.at[0], b.at[0]);
-        return out;
-    }
-    Run even = merged(g, every_second(g, a, 0), every_second(g, b, 0));
-    Run odd = merged(g, every_second(g, a, 1), every_second(g, b, 1));
-    out.at[out.n++] = even.at[0];
-    for (uint32_t i = 0; i < odd.n || i + 1 < even.n; i++) {
-        if (i >= odd.n) {
-            out.at[out.n++] = even.at[i + 1];
-        } else if (i + 1 >= even.n) {
-            out.at[out.n++] = odd.at[i];
-        } else {
-            out.at[out.n++] = least(g, odd.at[i], even.at[i + 1]);
-            out.at[out.n++] = greatest(g, odd.at[i], even.at[i + 1]);
-        }
-    }
-    return out;
-}
-
-/* The largest power of two less than n: whatever stands at the front of a list is grouped as windows above and below
- * group it. */
-static uint32_t front(uint32_t n)
-{
-    uint32_t p = 1;
-    while (2 * p < n)
-        p *= 2;
-    return p;
-}
-
-static Run sorted(Graph *g, Run r)
-{
-    if (r.n < 2)
-        return r;
-    uint32_t n = front(r.n);
-    Run first = { n, r.at }, second = { r.n - n, r.at + n };
-    return merged(g, sorted(g, first), sorted(g, second));
-}
-
-static Run sorted_runs(Graph *g, const Run *run, uint32_t n)
-{
-    if (n == 1)
-        return sorted(g, run[0]);
-    uint32_t p = front(n);
-    return merged(g, sorted_runs(g, run, p), sorted_runs(g, run + p, n - p));
-}
-
-/* The element `rank` of two runs in order: the first of both that has rank + 1 elements up to it. */
-static ExprId select_of(Graph *g, Run a, Run b, uint32_t rank)
-{
-    ExprId found = none;
-    for (uint32_t of_b = 0; of_b <= b.n && of_b <= rank + 1; of_b++) {
-        uint32_t of_a = rank + 1 - of_b;
-        if (of_a > a.n)
-            continue;
-        ExprId last = !of_b   ? a.at[of_a - 1]
-                      : !of_a ? b.at[of_b - 1]
-                              : greatest(g, a.at[of_a - 1], b.at[of_b - 1]);
-        found = found.v ? least(g, found, last) : last;
-    }
-    return found;
+    return tessi_expr_op(user, greatest ? OP_MAX : OP_MIN, (ExprId){ a }, (ExprId){ b }, none).v;
 }
 
 static ExprId middle(Graph *g, const Values *v)
 {
-    Run a, b;
-    if (v->n_runs == 1) {
-        uint32_t n = v->n / 2;
-        a = sorted(g, (Run){ v->n - n, v->run[0].at });
-        b = sorted(g, (Run){ n, v->run[0].at + v->n - n });
-    } else {
-        uint32_t p = front(v->n_runs);
-        a = sorted_runs(g, v->run, p);
-        b = sorted_runs(g, v->run + p, v->n_runs - p);
-    }
-    return select_of(g, a, b, v->n / 2);
+    const Network network = { g->arena, choose, g };
+    return (ExprId){ tessi_network_middle(&network, v->run, v->n_runs) };
 }
 
 typedef struct Medians {
@@ -159,7 +58,7 @@ static bool find_values(Graph *g, const Expr *e, const Window *w, Values *v)
     for (uint32_t k = 0; k < MAX_WINDOW_VARS; k++)
         point[k] = w->lo[k];
     int64_t row = 0;
-    ExprId *value = ARENA_NEW_ARRAY(g->arena, ExprId, MAX_VALUES);
+    uint32_t *value = ARENA_NEW_ARRAY(g->arena, uint32_t, MAX_VALUES);
     *v = (Values){ .n = 0 };
     do {
         Value condition = { .i = 1 };
@@ -174,16 +73,20 @@ static bool find_values(Graph *g, const Expr *e, const Window *w, Values *v)
             v->run[v->n_runs++].at = &value[v->n];
         row = row_of(w, point);
         v->run[v->n_runs - 1].n++;
-        value[v->n] = tessi_subst_at(g, e->arg[0], point);
+        ExprId one = tessi_subst_at(g, e->arg[0], point);
         if (tessi_is_real(e->type))
-            value[v->n] = tessi_expr_op(g, OP_ORDER, value[v->n], none, none);
-        v->n++;
+            one = tessi_expr_op(g, OP_ORDER, one, none, none);
+        value[v->n++] = one.v;
     } while (tessi_window_step(w, point));
     return (uint64_t)nodes * v->n <= MAX_NODES;
 }
 
-static uint32_t count_comparisons(ExprWalk *walk, const Graph *g, const ExprId *roots, uint32_t n)
+static uint32_t count_comparisons(ExprWalk *walk, const Graph *g, const uint32_t *values,
+                                  uint32_t n)
 {
+    ExprId *roots = ARENA_NEW_ARRAY(walk->arena, ExprId, n);
+    for (uint32_t i = 0; i < n; i++)
+        roots[i].v = values[i];
     uint32_t count = 0;
     const ExprList *list = tessi_expr_walk(walk, g, roots, n);
     VEC_FOREACH (const ExprId, id, list) {
@@ -203,7 +106,7 @@ static void note(Medians *m, Graph *g, const Values *v, ExprId result, const Win
                       .points = (uint32_t)tessi_window_points(w) };
     if (v) {
         form.taps = v->n;
-        form.network = count_comparisons(&m->walk, g, &result, 1)
+        form.network = count_comparisons(&m->walk, g, &result.v, 1)
                        - count_comparisons(&m->walk, g, v->run[0].at, v->n);
     }
     if (!v || v->n > 1)

@@ -68,6 +68,8 @@ typedef struct WideMedian {
 } WideMedian;
 /* Values of a shape that kernels of GPUs still write out one by one: those of more are gone through run by run. */
 enum { MEDIAN_MOST_WRITTEN = 200 };
+/* The most values that the threads of a GPU have in registers to sort, counted in words. */
+enum { MEDIAN_MOST_SORTED = 128 };
 /* The only such window in the body of a plain stage of two dimensions. */
 bool tessi_stage_wide_median(const Graph *g, ExprWalk *walk, const Stage *s, WideMedian *out);
 

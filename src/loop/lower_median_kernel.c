@@ -1,4 +1,5 @@
 /* Medians of wide rectangles and shapes on GPUs: templates/median_kernel.loops. */
+#include "graph/graph_network.h"
 #include "loop/lower_gather.h"
 #include "loop/lower_group.h"
 #include "loop/lower_median.h"
@@ -16,6 +17,7 @@ typedef struct Median {
     int64_t wide;      /* elements of a row that a block reads */
     LExprId end[2];    /* rows and columns of the image */
     LBufferId rows[2]; /* by histograms: bins of rows that come and that go */
+    LBufferId values;  /* by networks: what a block reads */
 } Median;
 
 /* The bin of the element in row k and column x from the first. */
@@ -79,6 +81,92 @@ static LExprId within(void *user, const LExprId *arg)
     return tessi_lexpr_const(m->l->p, TYPE_BOOL, tessi_value_int(found));
 }
 
+/* ---- By networks ----------------------------------------------------------------------------- */
+
+static LExprId word(const Median *m, int64_t i)
+{
+    return tessi_lexpr_const(m->l->p, TYPE_U32, tessi_value_int(i));
+}
+
+/* What a block reads there; of rows packed in words also what stands below it, both counted from the least value. */
+static LExprId copied(void *user, const LExprId *arg)
+{
+    const Median *m = user;
+    Lower *l = m->l;
+    if (!m->group->packed)
+        return answered(user, arg);
+    const LExprId least =
+        tessi_lexpr_const(l->p, TYPE_I32, tessi_value_int(tessi_type_range(m->type).lo));
+    LExprId half[2];
+    for (int k = 0; k < 2; k++) {
+        const LExprId row = tessi_l_op(l, OP_ADD, arg[0], tessi_l_int(l, k));
+        const LExprId value = tessi_gather_answered(&m->read, row, arg[1]);
+        half[k] = tessi_l_op(l, OP_SUB, tessi_lexpr_cast(l->p, TYPE_I32, value), least);
+        half[k] = tessi_lexpr_cast(l->p, TYPE_U32, half[k]);
+    }
+    return tessi_l_op(l, OP_ADD, half[0], tessi_l_op(l, OP_SHL, half[1], word(m, 16)));
+}
+
+static uint32_t choose(void *user, bool greatest, uint32_t a, uint32_t b)
+{
+    const Median *m = user;
+    const Op one = greatest ? OP_MAX : OP_MIN, two = greatest ? OP_MAX_HALVES : OP_MIN_HALVES;
+    return tessi_l_op(m->l, m->group->packed ? two : one, (LExprId){ a }, (LExprId){ b }).v;
+}
+
+static LExprId sorted(void *user, const LExprId *arg)
+{
+    Median *m = user;
+    Lower *l = m->l;
+    const WideMedian *what = &m->what;
+    const uint32_t n_runs = what->run ? what->n_runs : what->rows;
+    const Network network = { l->arena, choose, m };
+    NetworkRun *run = ARENA_NEW_ARRAY(l->arena, NetworkRun, n_runs);
+    for (uint32_t i = 0; i < n_runs; i++) {
+        const WindowRun of = what->run ? what->run[i] : (WindowRun){ i, 0, what->cols };
+        const LExprId row = tessi_l_op(l, OP_ADD, arg[0], tessi_l_int(l, of.row));
+        run[i].at = ARENA_NEW_ARRAY(l->arena, uint32_t, of.to - of.from);
+        for (uint32_t j = of.from; j < of.to; j++) {
+            const LExprId at[] = { row, tessi_l_op(l, OP_ADD, arg[1], tessi_l_int(l, j)) };
+            run[i].at[run[i].n++] = tessi_lexpr_load(l->p, m->values, at, 2).v;
+        }
+    }
+    return (LExprId){ tessi_network_middle(&network, run, n_runs) };
+}
+
+/* The value of a row of those that are sorted together. */
+static LExprId unpacked(void *user, const LExprId *arg)
+{
+    const Median *m = user;
+    Lower *l = m->l;
+    if (!m->group->packed)
+        return tessi_is_real(m->type)
+                   ? tessi_lexpr_op(l->p, OP_AT_ORDER, arg[0], (LExprId){ 0 }, (LExprId){ 0 })
+                   : tessi_lexpr_cast(l->p, m->type, arg[0]);
+    const bool high = tessi_lexpr(l->p, arg[1])->value.i != 0;
+    const LExprId half = high ? tessi_l_op(l, OP_SHR, arg[0], word(m, 16))
+                              : tessi_l_op(l, OP_AND, arg[0], word(m, UINT16_MAX));
+    const LExprId least =
+        tessi_lexpr_const(l->p, TYPE_I32, tessi_value_int(tessi_type_range(m->type).lo));
+    const LExprId value = tessi_l_op(l, OP_ADD, tessi_lexpr_cast(l->p, TYPE_I32, half), least);
+    return tessi_lexpr_cast(l->p, m->type, value);
+}
+
+static LBufferId new_values(const Median *m)
+{
+    Lower *l = m->l;
+    const bool packed = m->group->packed;
+    LBuffer b = { .name = tessi_sprintf(l->arena, "%s_values", m->stage->name),
+                  .kind = LBUF_LOCAL,
+                  .type = packed ? TYPE_U32 : m->what.key,
+                  .n_dims = 2,
+                  .size = { tessi_l_int(l, (int64_t)m->group->median + m->what.rows - 1 - packed),
+                            tessi_l_int(l, m->wide) } };
+    return tessi_loop_buffer(l->p, &b);
+}
+
+/* ---- Blocks ---------------------------------------------------------------------------------- */
+
 static void give(void *user, const LExprId *arg)
 {
     const Median *m = user;
@@ -133,6 +221,8 @@ static void instance(Median *m)
         ARG_EXPR("block_rows", rows_of_blocks(m)),
         ARG_NUMBER("march", tessi_level_march(levels).least != 0),
         ARG_NUMBER("counts", group->counts),
+        ARG_NUMBER("network", group->network),
+        ARG_NUMBER("windows", 1 + group->packed),
         ARG_NUMBER("strip", group->strip),
         ARG_NUMBER("high", m->what.rows),
         ARG_NUMBER("across", m->what.cols),
@@ -155,6 +245,8 @@ static void instance(Median *m)
         ARG_TYPE("counter", counter),
         ARG_BUFFER("come", m->rows[0]),
         ARG_BUFFER("go", m->rows[1]),
+        ARG_BUFFER("values", m->values),
+        ARG_TYPE("word", group->packed ? TYPE_U32 : key),
         ARG_BUFFER("bits", group->counts ? tessi_median_bits(l, m->stage->name, key) : m->rows[0]),
         ARG_BUFFER("runs", rolled ? tessi_median_runs(l, m->stage->name, &m->what) : m->rows[0]),
         ARG_PART("begin", begin_block),
@@ -162,6 +254,9 @@ static void instance(Median *m)
         ARG_PART("give", give),
         ARG_HOLE("answered", answered),
         ARG_HOLE("within", within),
+        ARG_HOLE("copied", copied),
+        ARG_HOLE("sorted", sorted),
+        ARG_HOLE("unpacked", unpacked),
         ARG_END
     };
     tessi_template(l, "median_blocks", m->stage->name, args, m);
@@ -184,6 +279,8 @@ void tessi_kernel_median(Lower *l, const PlanGroup *group)
         m.end[d] = tessi_lower_size(l, m.stage->size[d]);
     for (int k = 0; k < 2 && !group->counts; k++)
         m.rows[k] = new_rows(&m, k ? "go" : "come");
+    if (group->network)
+        m.values = new_values(&m);
     instance(&m);
     tessi_scope_close(l);
 }

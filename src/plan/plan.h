@@ -198,6 +198,8 @@ typedef struct PlanGroup {
     uint16_t median;
     /* strips of medians: bit by bit, by counting what is less; else by histograms that slide along */
     bool counts;
+    bool
+        network; /* on GPUs, instead of counting: each thread has the values of its windows in registers and sorts */
     uint16_t strip; /* columns of a strip that is transformed, or slid along */
     const char *reason;
 } PlanGroup;

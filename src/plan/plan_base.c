@@ -467,7 +467,7 @@ void tessi_plan_point_kernel(PlanGroup *group)
     group->packed = false;
     if (group->median)
         group->median = group->strip = 0;
-    group->counts = false;
+    group->counts = group->network = false;
     tessi_level_set_march(&group->levels, (PlanMarch){ 0 });
     tessi_plan_drop_copies(group);
     group->frame = (PlanFrame){ 0 };

@@ -1,7 +1,10 @@
-/* Medians of wide windows on GPUs (lower_median_kernel.c), by histograms or by counting: which plans may, and when
- * it pays. */
+/* Medians of wide windows on GPUs (lower_median_kernel.c), by histograms, by counting or by networks: which plans may,
+ * and when it pays. */
+#include "graph/graph_network.h"
 #include "graph/graph_transform.h"
 #include "plan/plan_costs.h"
+
+#include <math.h>
 
 enum { BINS = 256 + 16, ROWS_AT_ONCE = 4 }; /* as lowering has them */
 
@@ -20,7 +23,20 @@ static int64_t shared_bytes(const WideMedian *median, const PlanGroup *group)
     const int64_t wide = (int64_t)group->strip + median->cols - 1;
     if (!group->counts)
         return BINS * counter_bytes(median) * group->strip + 2 * ROWS_AT_ONCE * wide;
-    return ((int64_t)group->median + median->rows - 1) * wide * tessi_type_info(median->key)->bytes;
+    const int64_t bytes = group->packed ? 4 : tessi_type_info(median->key)->bytes;
+    return ((int64_t)group->median + median->rows - 1) * wide * bytes;
+}
+
+static bool can_sort(const WideMedian *median)
+{
+    const uint32_t words = tessi_type_info(median->key)->bytes > 4 ? 2 : 1;
+    return words * median->points <= MEDIAN_MOST_SORTED;
+}
+
+static bool can_pair(const WideMedian *median, const PlanGroup *group)
+{
+    return group->network && tessi_type_info(median->key)->bytes <= 2
+           && tessi_level_outputs(&group->levels, 1) % 2 == 0;
 }
 
 void tessi_plan_fit_median_kernel(PlanGroup *group)
@@ -75,6 +91,14 @@ const char *tessi_plan_check_median_kernel(const PlanFacts *f, const PlanGroup *
     if (!group->counts && !is_narrow(&median))
         return tessi_sprintf(a, "group '%s': on GPUs histograms are for integers of 8 bits",
                              group->name);
+    if (group->network && !can_sort(&median))
+        return tessi_sprintf(a, "group '%s': networks of medians are for at most %d words",
+                             group->name, MEDIAN_MOST_SORTED);
+    if (group->packed && !can_pair(&median, group))
+        return tessi_sprintf(a,
+                             "group '%s': networks of medians are packed for integers of at most "
+                             "16 bits and threads of 2 rows, 4 and so on",
+                             group->name);
     if (shared_bytes(&median, group) > PLAN_MAX_SHARED_BYTES)
         return tessi_sprintf(a, "group '%s': on GPUs strips of medians have to fit %d bytes",
                              group->name, PLAN_MAX_SHARED_BYTES);
@@ -114,11 +138,33 @@ static double counting_seconds(const Machine *m, const WideMedian *median)
     return 8 * bytes * (double)median->points * value / lanes_a_second(m);
 }
 
+static uint32_t network_size(Arena *a, const WideMedian *median)
+{
+    const uint32_t n = median->run ? median->n_runs : median->rows;
+    uint32_t *values = ARENA_NEW_ARRAY(a, uint32_t, n);
+    for (uint32_t i = 0; i < n; i++)
+        values[i] = median->run ? median->run[i].to - median->run[i].from : median->cols;
+    return tessi_network_size(a, values, n);
+}
+
+/* Each value is loaded, of 64 bits in two words that are compared and chosen one after the other. */
+static double network_seconds(const PlanFacts *f, const Machine *m, const WideMedian *median,
+                              bool packed)
+{
+    enum { LONG_SLOTS = 4 };
+    const double bytes = tessi_type_info(median->key)->bytes;
+    const double choice = bytes > 4 ? LONG_SLOTS : m->choice_slots;
+    const double slots = choice * network_size(f->arena, median) + (double)median->points;
+    return slots / (packed ? 2 : 1) / lanes_a_second(m);
+}
+
 double tessi_plan_median_kernel_seconds(const PlanFacts *f, const Machine *m,
                                         const PlanGroup *group)
 {
     WideMedian median;
     tessi_stage_wide_median(f->g, f->walk, tessi_stage(f->g, group->members.at[0]), &median);
+    if (group->network)
+        return network_seconds(f, m, &median, group->packed && m->pair_choices);
     return (group->counts ? counting_seconds : histogram_seconds)(m, &median);
 }
 
@@ -130,6 +176,7 @@ static bool fit_tile(const WideMedian *median, PlanGroup *group)
     static const uint8_t shapes[][2] = { { 4, 4 }, { 4, 2 }, { 4, 1 }, { 1, 1 } };
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         group->strip = PLAN_WARP;
+        group->packed = group->packed && shapes[i][1] % 2 == 0;
         group->median = (uint16_t)(shapes[i][0] * shapes[i][1]);
         tessi_level_set_threads(&group->levels, 1, shapes[i][0]);
         tessi_level_set_outputs(&group->levels, 1, shapes[i][1]);
@@ -153,6 +200,32 @@ static bool fit_histograms(const Machine *m, const WideMedian *median, PlanGroup
     return shared_bytes(median, group) <= PLAN_MAX_SHARED_BYTES;
 }
 
+/* Of each way, seconds of a point; INFINITY: there is none. */
+typedef struct Prices {
+    double by_bits, by_network, slid, sorted;
+} Prices;
+
+/* `chosen`: NULL for sorting. */
+static void describe(Text *text, Arena *a, const WideMedian *median, const PlanGroup *chosen,
+                     bool fits, bool packed, const Prices *prices)
+{
+    tessi_plan_median_values(text, median);
+    tessi_text_addf(text, " %s: by counting %.3f ns a point",
+                    !fits     ? "by sorting, for shared memory does not hold what a block reads"
+                    : !chosen ? "by sorting"
+                    : chosen->network ? "by a network of minima and maxima"
+                    : chosen->counts  ? "bit by bit, by counting what is less"
+                                      : "by histograms of threads that go down the rows",
+                    prices->by_bits * 1e9);
+    if (can_sort(median))
+        tessi_text_addf(text, ", by a network of %u minima and maxima%s %.3f",
+                        network_size(a, median), packed ? ", two in a word," : "",
+                        prices->by_network * 1e9);
+    if (prices->slid < INFINITY)
+        tessi_text_addf(text, ", by histograms %.3f", prices->slid * 1e9);
+    tessi_text_addf(text, ", by sorting %.3f", prices->sorted * 1e9);
+}
+
 void tessi_plan_choose_median_kernel(const PlanFacts *f, const Analysis *an, const Machine *m,
                                      StageId id, PlanGroup *group)
 {
@@ -165,27 +238,24 @@ void tessi_plan_choose_median_kernel(const PlanFacts *f, const Analysis *an, con
                             "dimensions can be found otherwise";
         return;
     }
-    const double counted = counting_seconds(m, &median), slid = histogram_seconds(m, &median);
+    const bool packed = m->pair_choices && tessi_type_info(median.key)->bytes <= 2;
+    const double by_bits = counting_seconds(m, &median), slid = histogram_seconds(m, &median);
+    const double by_network = can_sort(&median) ? network_seconds(f, m, &median, packed) : INFINITY;
+    const double counted = fmin(by_bits, by_network);
     const double sorted =
         tessi_plan_op_seconds(m, &an->cost[id.v], tessi_expr(f->g, median.window)->type);
     PlanGroup tried = { .n_dims = 2 };
     tessi_levels_one_by_one(&tried.levels, 2);
     const bool bins = is_narrow(&median) && !median.run;
     tried.counts = !bins || counted < slid;
+    tried.network = tried.counts && by_network < by_bits;
+    tried.packed = tried.network && packed;
     const bool fits = tried.counts ? fit_tile(&median, &tried) : fit_histograms(m, &median, &tried);
     const bool chosen = fits && (tried.counts ? counted : slid) < sorted;
+    const Prices prices = { by_bits, by_network, bins ? slid : INFINITY, sorted };
     Text text;
     tessi_text_init(&text, f->arena);
-    tessi_plan_median_values(&text, &median);
-    tessi_text_addf(&text, " %s: by counting %.3f ns a point",
-                    !fits     ? "by sorting, for shared memory does not hold what a block reads"
-                    : !chosen ? "by sorting"
-                    : tried.counts ? "bit by bit, by counting what is less"
-                                   : "by histograms of threads that go down the rows",
-                    counted * 1e9);
-    if (bins)
-        tessi_text_addf(&text, ", by histograms %.3f", slid * 1e9);
-    tessi_text_addf(&text, ", by sorting %.3f", sorted * 1e9);
+    describe(&text, f->arena, &median, chosen ? &tried : NULL, fits, packed, &prices);
     if (chosen && !tried.counts)
         tessi_text_addf(
             &text,
@@ -201,6 +271,8 @@ void tessi_plan_choose_median_kernel(const PlanFacts *f, const Analysis *an, con
     tessi_level_set_march(&group->levels, tessi_level_march(&tried.levels));
     group->strip = tried.strip;
     group->counts = tried.counts;
+    group->network = tried.network;
+    group->packed = tried.packed;
     for (int d = 0; d < 2; d++) {
         tessi_level_set_threads(&group->levels, d, tessi_level_threads(&tried.levels, d));
         tessi_level_set_outputs(&group->levels, d, tessi_level_outputs(&tried.levels, d));
@@ -213,6 +285,8 @@ void tessi_plan_median_kernel(const PlanGroup *chosen, PlanGroup *group)
     tessi_level_set_march(&group->levels, tessi_level_march(&chosen->levels));
     group->strip = chosen->strip;
     group->counts = chosen->counts;
+    group->network = chosen->network;
+    group->packed = chosen->packed;
     if (!group->median)
         return;
     tessi_plan_set_kernel(group, KERNEL_MEDIAN);

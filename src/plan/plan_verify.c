@@ -151,8 +151,12 @@ static const char *check_words(Check *c, const PlanGroup *group, KernelKind kind
         return tessi_sprintf(a, "group '%s': resident blocks are for GPUs", group->name);
     if (group->stream && c->p->gpu)
         return tessi_sprintf(a, "group '%s': stores past the caches are for CPUs", group->name);
-    if (group->packed && kind != KERNEL_REGISTER)
-        return tessi_sprintf(a, "group '%s': only register tiles are packed", group->name);
+    if (group->packed && kind != KERNEL_REGISTER && !group->network)
+        return tessi_sprintf(a, "group '%s': only register tiles and networks are packed",
+                             group->name);
+    if (group->network && (kind != KERNEL_MEDIAN || !group->counts))
+        return tessi_sprintf(a, "group '%s': networks are for kernels of medians that else count",
+                             group->name);
     return NULL;
 }
 

@@ -1,6 +1,6 @@
-"""Medians of wide windows in strips, by counting and by histograms, on CPUs and as kernels: compiled and interpreted
-loops give what the interpreter of graphs sorts, for any border rule, size, window, strip and type. Small ones are
-networks, whose plans for GPUs are looked at here."""
+"""Medians of wide windows in strips, by counting, by histograms and by networks, on CPUs and as kernels: compiled and
+interpreted loops give what the interpreter of graphs sorts, for any border rule, size, window, strip and type. Small
+ones are networks of their stages, whose plans for GPUs are looked at here."""
 import math
 import pathlib
 import random
@@ -73,9 +73,10 @@ def kernel_lines(rng, kind):
         rows = rng.choice([1, 5, 16, 64])
         grid = f"y {rng.randint(1, rows)}..{rows} grid {rng.randint(1, 30)} blocks" if rng.random() < 0.5 else "y grid"
         return f"    {grid}\n    x grid\n    x {line} thread\n", f"histogram {rows} {line}"
-    high, outputs = rng.choice([1, 2, 4]), rng.choice([1, 2, 3, 4])
+    high, outputs = rng.choice([1, 2, 4]), 2 * rng.randint(1, 3) if kind == "pairs" else rng.choice([1, 2, 3, 4])
     levels = f"    y grid\n    x grid\n    y {high} thread\n    x {line} thread\n    y {outputs} unroll\n"
-    return levels, f"count {high * outputs} {line}"
+    before, after = "packed\n    " if kind == "pairs" else "", "" if kind == "count" else "\n    network"
+    return levels, f"{before}count {high * outputs} {line}{after}"
 
 
 def check_kernel(folder, number, with_device):
@@ -88,9 +89,12 @@ def check_kernel(folder, number, with_device):
     tool.check(
         f"kernel {number}: the plan has strips", code == 0 and bool(strips.search(chosen)), text + chosen + errors
     )
-    levels, line = kernel_lines(rng, rng.choice(["histogram", "count"] if "by histograms" in chosen else ["count"]))
+    kinds = ["histogram", "count"] if "by histograms" in chosen else ["count"]
+    if "by a network of" in chosen:
+        kinds += ["network"] + ["pairs"] * any(f"vector#2 {small} X" in text for small in TYPES[:4])
+    levels, line = kernel_lines(rng, rng.choice(kinds))
     group = (r"    y [^\n]*grid[^\n]*\n(?:    [xy] [^\n]*\n)+((?:    stage [^\n]*\n(?:        [^\n]*\n)*)+)"
-             r"    (?:histogram|count) [^\n]*")
+             r"(?:    packed\n)?    (?:histogram|count) [^\n]*(?:\n    network)?")
     wanted = re.sub(group, rf"{levels}\1    {line}", chosen)
     right = None
     for which, plan_text in ("drawn", wanted), ("chosen", chosen):
@@ -120,6 +124,20 @@ def check_refused_kernels(folder):
         plan.write_text(chosen.replace(old, new))
         code, _, errors = tool.run("explain", source, *GPU, f"--plan={plan}")
         tool.check(f"{new} on a GPU", code == 1 and sentence in errors, errors)
+    counted = re.sub(r"y 8\.\.128[^\n]*", "y grid", chosen).replace("x 128", "x 32")
+    counted = counted.replace("histogram 128 128", "count 3 32").replace("x 32 thread", "x 32 thread\n    y 3 unroll")
+    for old, new, wider, sentence in [
+        ("    count", "    packed\n    count", 0, "only register tiles and networks"),
+        ("32\n    split", "32\n    network\n    split", 1, "at most 128 words"),
+        ("count 3 32\n", "packed\n    count 3 32\n    network\n", 0, "threads of 2 rows"),
+        ("count", "histogram", 0, "a column for each thread"),
+    ]:
+        text = source.read_text()
+        source.write_text(text.replace("-5..5, j", "-6..6, j") if wider else text)
+        plan.write_text(counted.replace(old, new))
+        code, _, errors = tool.run("explain", source, *GPU, f"--plan={plan}")
+        tool.check(f"{new} on a GPU", code == 1 and sentence in errors, errors + counted.replace(old, new))
+        source.write_text(text)
     plan.write_text(chosen)
     source.write_text(source.read_text().replace("uint8", "uint16"))
     code, _, errors = tool.run("explain", source, *GPU, f"--plan={plan}")

@@ -401,7 +401,10 @@ static void illegal_plans_are_refused(void **state)
           "no more than 2048 threads fit a multiprocessor" },
         { "target gpu\nstage square inline\nstage temp inline\ngroup o\ny grid\nx grid\nx 1 "
           "thread\nstage out in memory\npacked\n",
-          "only register tiles are packed" },
+          "only register tiles and networks are packed" },
+        { "target gpu\nstage square inline\nstage temp inline\ngroup o\ny grid\nx grid\nx 1 "
+          "thread\nstage out in memory\nnetwork\n",
+          "networks are for kernels of medians" },
         { "target gpu\nstage square inline\ngroup o\ny 8 grid\nx 8 grid\ny 8 thread\nx 8 "
           "thread\nstage temp at x.grid in scratch\nstage out in memory\n",
           "their blocks one line of threads" },
