@@ -115,7 +115,8 @@ set(TESSERA_SOURCES
     src/plan/plan_warp_rules.c
     src/plan/plan_window.c
     src/rt/build.c
-    src/rt/bytes.c src/rt/cache.c src/rt/cache_folder.c src/rt/cc.c src/rt/cpu.c src/rt/cuda.c src/rt/cuda_build.c
+    src/rt/bytes.c src/rt/cache.c src/rt/cache_folder.c src/rt/cc.c
+    src/rt/cc_pieces.c src/rt/cpu.c src/rt/cuda.c src/rt/cuda_build.c
     src/rt/cuda_load.c src/rt/cuda_stage.c src/rt/device.c src/rt/detached.c
     src/rt/device_describe.c src/rt/digest.c src/rt/env.c src/rt/file.c
     src/rt/image.c src/rt/image_colour.c src/rt/image_convert.c src/rt/image_decode.c src/rt/image_file.c

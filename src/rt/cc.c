@@ -3,6 +3,7 @@
 #define _GNU_SOURCE /* st_mtim, realpath under -std=c11 */
 #endif
 #include "rt/cc.h"
+#include "rt/cc_pieces.h"
 #include "rt/cc_threads.h"
 #include "rt/cpu.h"
 #include "rt/env.h"
@@ -12,11 +13,13 @@
 #include "tessera.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <threads.h>
+#include <time.h>
 
 enum { MAX_FLAGS = 48, COMPILE_SECONDS = 600, PROBE_SECONDS = 60, LINE_SHOWN = 200 };
 
@@ -162,6 +165,118 @@ static bool compile_file(const CcJob *job, const char *dir, bool link, const cha
     return ok;
 }
 
+/* ---- Pieces side by side ---- */
+
+typedef struct Team {
+    atomic_bool stops;
+    atomic_int n_at_work;
+} Team;
+
+typedef struct Piece {
+    Team *team;
+    const CcJob *job;
+    CcTool tool;
+    RtHost host;
+    const char *dir;
+    char *text, *source, *object, *log;
+    Failure failure;
+    bool ok;
+    RtThread thread;
+} Piece;
+
+/* What the host says is asked by one thread alone, which tells the others. */
+static int hold_as_told(void *user, int change)
+{
+    Team *team = user;
+    (void)change;
+    return atomic_load(&team->stops);
+}
+
+static int compile_piece(void *user)
+{
+    Piece *p = user;
+    CcJob job = *p->job;
+    p->host = (RtHost){ hold_as_told, p->team };
+    p->tool = *p->job->tool;
+    p->tool.host = &p->host;
+    job.tool = &p->tool;
+    p->ok = p->source && p->object;
+    if (!p->ok)
+        tessi_failf(&p->failure, TESS_ERROR_MEMORY, "out of memory");
+    p->ok = p->ok && tessi_file_write(p->source, p->text, strlen(p->text), &p->failure)
+            && compile_file(&job, p->dir, false, p->source, p->object, &p->log, &p->failure);
+    if (!p->ok)
+        atomic_store(&p->team->stops, true);
+    atomic_fetch_sub(&p->team->n_at_work, 1);
+    return 0;
+}
+
+static void work_side_by_side(Piece *pieces, size_t n, const RtHost *host)
+{
+    Team *team = pieces->team;
+    tessi_host_hold(host, 1);
+    for (size_t i = 0; i < n; i++)
+        if (!tessi_thread_start(&pieces[i].thread, compile_piece, &pieces[i]))
+            compile_piece(&pieces[i]);
+    while (atomic_load(&team->n_at_work)) {
+        if (tessi_host_hold(host, 0))
+            atomic_store(&team->stops, true);
+        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+    }
+    for (size_t i = 0; i < n; i++)
+        tessi_thread_join(&pieces[i].thread);
+    tessi_host_hold(host, -1);
+}
+
+static bool link_pieces(const CcJob *job, const char *dir, const Piece *pieces, size_t n,
+                        const char *object, char **log, Failure *f)
+{
+    Argv argv = { 0 };
+    push(&argv, job->tool->path);
+    push_flags(&argv, job);
+    push(&argv, "-shared");
+    push(&argv, "-o");
+    push(&argv, object);
+    for (size_t i = 0; i < n; i++)
+        push(&argv, pieces[i].object);
+    push(&argv, "-lm");
+    return run(&argv, job->tool->host, dir, "the C compiler", log, f);
+}
+
+/* Frees the texts. What failed first by itself is told, not what was ended because of it. */
+static bool compile_pieces(const CcJob *job, const char *dir, char **texts, size_t n,
+                           const char *object, char **log, Failure *f)
+{
+    Team team;
+    Piece pieces[MOST_PIECES] = { 0 };
+    atomic_init(&team.stops, false);
+    atomic_init(&team.n_at_work, (int)n);
+    for (size_t i = 0; i < n; i++) {
+        char source[] = "piece0.c", made[] = "piece0.o";
+        source[5] = made[5] = (char)('0' + i);
+        pieces[i] = (Piece){ .team = &team, .job = job, .dir = dir, .text = texts[i] };
+        pieces[i].source = tessi_path_join(dir, source);
+        pieces[i].object = tessi_path_join(dir, made);
+    }
+    work_side_by_side(pieces, n, job->tool->host);
+    const Piece *failed = NULL;
+    for (size_t i = 0; i < n; i++)
+        if (!pieces[i].ok && (!failed || (pieces[i].log && !failed->log)))
+            failed = &pieces[i];
+    if (failed && f)
+        *f = failed->failure;
+    if (failed && failed->log && log)
+        *log = strdup(failed->log);
+    const bool ok = !failed && link_pieces(job, dir, pieces, n, object, log, f);
+    for (size_t i = 0; i < n; i++) {
+        free(pieces[i].text);
+        free(pieces[i].source);
+        free(pieces[i].object);
+        free(pieces[i].log);
+    }
+    return ok;
+}
+
 /* Compiles in `dir`; *made (owned by the caller) is the file that came out. */
 static bool compile_in(const char *dir, const CcJob *job, char **made, char **log, Failure *f)
 {
@@ -171,8 +286,14 @@ static bool compile_in(const char *dir, const CcJob *job, char **made, char **lo
     bool ok = source && object && (archive || job->kind != CC_ARCHIVE);
     if (!ok)
         tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
-    ok = ok && tessi_file_write(source, job->c_text, strlen(job->c_text), f);
-    ok = ok && compile_file(job, dir, job->kind == CC_SHARED, source, object, log, f);
+    char *texts[MOST_PIECES];
+    const bool may = ok && job->kind == CC_SHARED && !has_own_threads(job);
+    const size_t n = may ? tessi_cc_pieces(job->c_text, tessi_cpu_count(), texts) : 1;
+    if (n > 1)
+        ok = compile_pieces(job, dir, texts, n, object, log, f);
+    else
+        ok = ok && tessi_file_write(source, job->c_text, strlen(job->c_text), f)
+             && compile_file(job, dir, job->kind == CC_SHARED, source, object, log, f);
     if (ok && archive) {
         Argv argv = { .at = { "ar", "rcsD", archive, object }, .n = 4 };
         ok = run(&argv, job->tool->host, dir, "the archiver", log, f);
