@@ -154,7 +154,8 @@ static double network_seconds(const PlanFacts *f, const Machine *m, const WideMe
     enum { LONG_SLOTS = 4 };
     const double bytes = tessi_type_info(median->key)->bytes;
     const double choice = bytes > 4 ? LONG_SLOTS : m->choice_slots;
-    const double slots = choice * network_size(f->arena, median) + (double)median->points;
+    const double slots =
+        m->median_network * (choice * network_size(f->arena, median) + (double)median->points);
     return slots / (packed ? 2 : 1) / lanes_a_second(m);
 }
 
