@@ -580,6 +580,7 @@ static void medians(Arena *a, const char *how, bool counts, int64_t points, bool
                                  ARG_NUMBER("rank", values / 2),
                                  ARG_NUMBER("n_runs", shape ? HIGH : 0),
                                  ARG_NUMBER("rolled", points != 4),
+                                 ARG_NUMBER("network", 0),
                                  ARG_NUMBER("least", least),
                                  ARG_NUMBER("n_bits", 16),
                                  ARG_NUMBER("ordered", 0),
