@@ -214,6 +214,7 @@ static void instance(Median *m)
     const ScalarType counter = points <= UINT8_MAX ? TYPE_U8 : TYPE_U16;
     const int64_t parts = 4 / tessi_type_info(counter)->bytes, together = PLAN_WARP * parts;
     const uint8_t bytes = tessi_type_info(key)->bytes;
+    const bool by_bits = group->counts && !group->network;
     const bool rolled = m->what.run && points > MEDIAN_MOST_WRITTEN;
     const TemplateArg args[] = {
         ARG_EXPR("height", m->end[0]),
@@ -247,7 +248,7 @@ static void instance(Median *m)
         ARG_BUFFER("go", m->rows[1]),
         ARG_BUFFER("values", m->values),
         ARG_TYPE("word", group->packed ? TYPE_U32 : key),
-        ARG_BUFFER("bits", group->counts ? tessi_median_bits(l, m->stage->name, key) : m->rows[0]),
+        ARG_BUFFER("bits", by_bits ? tessi_median_bits(l, m->stage->name, key) : m->rows[0]),
         ARG_BUFFER("runs", rolled ? tessi_median_runs(l, m->stage->name, &m->what) : m->rows[0]),
         ARG_PART("begin", begin_block),
         ARG_PART("copy", copy_rows),

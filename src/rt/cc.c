@@ -144,8 +144,9 @@ static bool push_own_threads(Argv *argv, const char *dir, char **source, Failure
     return ok;
 }
 
-static bool compile_file(const CcJob *job, const char *dir, bool link, const char *source,
-                         const char *object, char **log, Failure *f)
+/* Of one source, or of `n` objects to be linked. */
+static bool compile_files(const CcJob *job, const char *dir, bool link, char *const *files,
+                          size_t n, const char *object, char **log, Failure *f)
 {
     const CcTool *tool = job->tool;
     Argv argv = { 0 };
@@ -156,7 +157,8 @@ static bool compile_file(const CcJob *job, const char *dir, bool link, const cha
     push(&argv, link ? "-shared" : "-c");
     push(&argv, "-o");
     push(&argv, object);
-    push(&argv, source);
+    for (size_t i = 0; i < n; i++)
+        push(&argv, files[i]);
     bool ok = !has_own_threads(job) || push_own_threads(&argv, dir, &threads, f);
     if (link)
         push(&argv, "-lm");
@@ -204,7 +206,7 @@ static int compile_piece(void *user)
     if (!p->ok)
         tessi_failf(&p->failure, TESS_ERROR_MEMORY, "out of memory");
     p->ok = p->ok && tessi_file_write(p->source, p->text, strlen(p->text), &p->failure)
-            && compile_file(&job, p->dir, false, p->source, p->object, &p->log, &p->failure);
+            && compile_files(&job, p->dir, false, &p->source, 1, p->object, &p->log, &p->failure);
     if (!p->ok)
         atomic_store(&p->team->stops, true);
     atomic_fetch_sub(&p->team->n_at_work, 1);
@@ -226,21 +228,6 @@ static void work_side_by_side(Piece *pieces, size_t n, const RtHost *host)
     for (size_t i = 0; i < n; i++)
         tessi_thread_join(&pieces[i].thread);
     tessi_host_hold(host, -1);
-}
-
-static bool link_pieces(const CcJob *job, const char *dir, const Piece *pieces, size_t n,
-                        const char *object, char **log, Failure *f)
-{
-    Argv argv = { 0 };
-    push(&argv, job->tool->path);
-    push_flags(&argv, job);
-    push(&argv, "-shared");
-    push(&argv, "-o");
-    push(&argv, object);
-    for (size_t i = 0; i < n; i++)
-        push(&argv, pieces[i].object);
-    push(&argv, "-lm");
-    return run(&argv, job->tool->host, dir, "the C compiler", log, f);
 }
 
 /* Frees the texts. What failed first by itself is told, not what was ended because of it. */
@@ -267,7 +254,10 @@ static bool compile_pieces(const CcJob *job, const char *dir, char **texts, size
         *f = failed->failure;
     if (failed && failed->log && log)
         *log = strdup(failed->log);
-    const bool ok = !failed && link_pieces(job, dir, pieces, n, object, log, f);
+    char *objects[MOST_PIECES];
+    for (size_t i = 0; i < n; i++)
+        objects[i] = pieces[i].object;
+    const bool ok = !failed && compile_files(job, dir, true, objects, n, object, log, f);
     for (size_t i = 0; i < n; i++) {
         free(pieces[i].text);
         free(pieces[i].source);
@@ -293,7 +283,7 @@ static bool compile_in(const char *dir, const CcJob *job, char **made, char **lo
         ok = compile_pieces(job, dir, texts, n, object, log, f);
     else
         ok = ok && tessi_file_write(source, job->c_text, strlen(job->c_text), f)
-             && compile_file(job, dir, job->kind == CC_SHARED, source, object, log, f);
+             && compile_files(job, dir, job->kind == CC_SHARED, &source, 1, object, log, f);
     if (ok && archive) {
         Argv argv = { .at = { "ar", "rcsD", archive, object }, .n = 4 };
         ok = run(&argv, job->tool->host, dir, "the archiver", log, f);

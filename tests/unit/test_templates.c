@@ -484,9 +484,8 @@ static void give_point(void *user, const LExprId *arg)
 
 static LBufferId table(Lower *l, const char *name, ScalarType t, Value *at, uint32_t n)
 {
-    LBuffer b = { .name = name, .kind = LBUF_TABLE, .type = t, .n_dims = 1 };
+    LBuffer b = { .name = name, .kind = LBUF_TABLE, .type = t, .n_dims = 1, .table = at };
     b.size[0] = tessi_l_int(l, n);
-    b.table = at;
     b.n_table = n;
     return tessi_loop_buffer(l->p, &b);
 }
@@ -562,7 +561,8 @@ static void medians(Arena *a, const char *how, bool counts, int64_t points, bool
     Source m = { .l = l, .in = buffer(l, "in"), .out = buffer(l, "out") };
     m.values = array(l, "values", t, BAND + HIGH - 1, WIDE);
     m.results = array(l, "results", t, 1, STRIP);
-    m.come = array(l, "come", t, 4, WIDE), m.go = array(l, "go", t, 4, WIDE);
+    m.come = array(l, "come", t, 4, WIDE);
+    m.go = array(l, "go", t, 4, WIDE);
     const int64_t least = counts || (how && tessi_streq(how, "median_count")) ? INT16_MIN : 0;
     uint32_t values;
     const LBufferId runs = shape_runs(l, &values);
