@@ -155,6 +155,17 @@ static bool wants_color(const CommandLine *line)
     return isatty(STDERR_FILENO) && !(without && *without);
 }
 
+/* The filter in whose call the error stands, from the note about the line of the program made for it; or NULL. */
+static const char *called_filter(const char *error)
+{
+    for (const char *at = strstr(error, "\n  apply:"); at; at = strstr(at + 1, "\n  apply:")) {
+        const char *end = at + 1 + strcspn(at + 1, "\n"), *name = strstr(at, ": note: in '");
+        if (name && name < end)
+            return name + strlen(": note: in '");
+    }
+    return NULL;
+}
+
 /* Of a program that nobody has written, the first error alone: what it stands in is not theirs. */
 static void show_first_error(tess_diags *diags)
 {
@@ -165,8 +176,16 @@ static void show_first_error(tess_diags *diags)
     while (error > text && error[-1] != '\n')
         error--;
     sentence += strlen("]: ");
-    cli_fail("the filters cannot be applied so: %.*s (%.*s)", (int)strcspn(sentence, "\n"),
-             sentence, (int)(strstr(error, ": error[") - error), error);
+    const int length = (int)strcspn(sentence, "\n"),
+              place = (int)(strstr(error, ": error[") - error);
+    const char *filter = called_filter(error);
+    const int name = filter ? (int)strcspn(filter, "'") : 0;
+    if (filter)
+        cli_fail("%.*s cannot be applied so: %.*s (%.*s); 'tessera filters %.*s' "
+                 "says what it takes",
+                 name, filter, length, sentence, place, error, name, filter);
+    else
+        cli_fail("the filters cannot be applied so: %.*s (%.*s)", length, sentence, place, error);
 }
 
 void cli_show_diagnostics(const CommandLine *line, tess_diags *diags, bool warnings_too)

@@ -190,11 +190,25 @@ static bool fill_computed(Checker *c, const AstMask *ast, TMask *m)
     return true;
 }
 
+/* Nobody means a mask without a weight: mostly a quotient of integers came out as zero. */
+static void warn_of_zeros(Checker *c, const AstMask *ast, const TMask *m)
+{
+    for (uint32_t i = 0; i < m->n; i++)
+        if (m->type.kind == TT_UNTYPED_INT ? m->at[i].i != 0 : m->at[i].f != 0)
+            return;
+    Diag *d = CHECK_DIAG(c, DIAG_MASK_ZERO, m->span, m->name);
+    if (ast->value && m->type.kind == TT_UNTYPED_INT)
+        tessi_diag_help(c->d, d,
+                        "quotients of integers drop their fraction: write '1.0 / 3' for a third");
+}
+
 static bool finish_mask(Checker *c, const AstMask *ast, TMask *m)
 {
     double sum = 0;
     if (ast->normalized)
         make_real(m);
+    else
+        warn_of_zeros(c, ast, m);
     if (m->type.kind == TT_UNTYPED_INT)
         return true;
     for (uint32_t i = 0; i < m->n; i++)
