@@ -33,7 +33,7 @@ static int64_t count_turns(const Strips *s)
     for (size_t i = 0; status == TESS_OK && i < tess_rounds_count(one); i++) {
         tess_round round = { .struct_size = sizeof round };
         tess_rounds_round(one, i, &round);
-        turns = round.times > turns ? round.times : turns;
+        turns += round.times * round.turns;
     }
     tess_rounds_free(one);
     return turns;
@@ -41,12 +41,8 @@ static int64_t count_turns(const Strips *s)
 
 bool cli_rounds_find(Strips *s, int64_t height, int64_t around)
 {
-    enum { USUAL = 8, MOST = 32, TIMES = 8 };
     const int64_t all = count_turns(s);
-    int64_t most = USUAL;
-    if (all && around) /* so many that little of a strip is computed twice */
-        most = height * all / (TIMES * around);
-    most = most < 1 ? 1 : most < MOST ? most : MOST;
+    const int64_t most = tess_rounds_most(height, all ? (double)around / (double)all : 0);
     if (all && tess_rounds_new(s->program, s->args, most, &s->rounds) == TESS_OK)
         return true;
     tess_rounds_free(s->rounds);

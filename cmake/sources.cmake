@@ -20,7 +20,8 @@ set(TESSERA_SOURCES
     src/api/library.c src/api/look.c src/api/meta.c src/api/module.c src/api/part.c
     src/api/part_apart.c src/api/part_fold.c src/api/part_pass.c src/api/part_reduce.c src/api/part_text.c
     src/api/passes.c src/api/reach.c
-    src/api/rounds.c src/api/run.c src/api/shares.c src/api/stream.c
+    src/api/rounds.c src/api/run.c src/api/shares.c
+    src/api/shares_make.c src/api/stream.c
     src/api/time.c src/api/tune.c src/api/tune_c.c src/api/tune_gpu.c src/api/types.c src/api/variant.c
     src/api/video.c
     src/base/arena.c src/base/diag.c src/base/diag_render.c src/base/eval.c src/base/number.c src/base/rounding.c

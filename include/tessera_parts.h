@@ -98,11 +98,12 @@ TESS_API tess_status tess_part_result(const tess_parts *parts, size_t output,
  * tess_text_free; after a failure it is NULL. */
 TESS_API tess_status tess_parts_text(tess_parts *parts, char **json);
 
-/* A program with one loop over turns as programs that are run one after the other: what comes before the loop, at most
- * `most` of its turns (with a condition as many as it is asked after), what is left of them, what stands behind. Each
- * takes what it needs of the program's images and numbers by their names, and `carried_K`, an image or a number, which
- * was the result `next_K` of the one before; the last one has the program's results. For images that are not in memory:
- * each round is a pass over them. *rounds as *parts of tess_parts_new; UNSUPPORTED: there is no such loop. */
+/* A program with one loop over turns as programs that are run one after the other, each at most `most` of its turns
+ * (with a condition as many as it is asked after): the first has with them what comes before the loop, the last what
+ * stands behind it, alone where a condition may end the loop. Each takes what it needs of the program's images and
+ * numbers by their names, and `carried_K`, an image or a number, which was the result `next_K` of the one before; the
+ * last one has the program's results. For images that are not in memory: each round is a pass over them. *rounds as
+ * *parts of tess_parts_new; UNSUPPORTED: there is no such loop. */
 typedef struct tess_rounds tess_rounds;
 typedef struct tess_round {
     size_t struct_size;
@@ -110,9 +111,13 @@ typedef struct tess_round {
     int64_t times;         /* that it is run */
     int ends; /* where its last result `ends_now` is not 0 it is not run again, and the one behind is left out if it is
                * not the last */
+    int64_t turns; /* of one run of it */
 } tess_round;
 TESS_API tess_status tess_rounds_new(tess_program *p, const tess_args *args, int64_t most,
                                      tess_rounds **rounds);
+/* How many turns at a time keep what is computed twice to an eighth of `rows` rows, of which each turn asks for
+ * `around` more (0: that is not known), and at most 32. */
+TESS_API int64_t tess_rounds_most(int64_t rows, double around);
 TESS_API void tess_rounds_free(tess_rounds *r);
 TESS_API const char *tess_rounds_error(const tess_rounds *r);
 TESS_API size_t tess_rounds_count(const tess_rounds *r);

@@ -96,17 +96,17 @@ PartFold tessi_part_fold(const PartPass *pass, int d, int64_t from, int64_t to);
 /* The first point of `stage` at or behind point x of the images, in a dimension that is cut. */
 int64_t tessi_part_point(const PartPass *pass, StageId stage, int d, int64_t x);
 
-/* part_turns.c: the graphs around and of the loop of a graph, which has one. They take what they need of its images,
- * and `carried_K`, the image or number that was the result `next_K` of the graph before; the last one has the results
- * of g. NULL: there are no such turns. False: it cannot be split, as it has several loops, or carries wide integers. */
+/* part_turns.c: some turns of the loop of a graph, which has one, as a graph: what is asked for of what stands before
+ * it, of turns and behind it. It takes what it needs of the images, and without `before` what is `carried_K`, the image
+ * or number that was the result `next_K` of the graph that came first; with `behind` it has the results of g. False: it
+ * cannot be split, as it has several loops, or carries wide integers. */
 typedef struct PartTurns {
-    Graph *before;
-    Graph *
-        turns; /* `time` of them; its last result `ends_now` is the condition, where there is one */
-    Graph *rest; /* fewer, without a condition */
-    Graph *behind;
+    bool before, behind;
+    uint32_t time; /* turns */
+    bool tests;    /* its last result `ends_now` is the condition */
 } PartTurns;
-bool tessi_part_turns(const Graph *g, Arena *a, uint32_t time, uint32_t rest, PartTurns *out);
+bool tessi_part_turns(const Graph *g, Arena *a, const PartTurns *what, const char *name,
+                      Graph **out);
 
 /* part_drift.c: whether a computed index in dimension `dim` lies no further from the point's own coordinate there than
  * lo..hi, in images of `extent` points. */

@@ -107,16 +107,14 @@ static void add_inputs(Splitter *s)
     }
 }
 
-static void add_stages(Splitter *s, uint32_t repeat)
+/* Of the stages outside the loop those from..end. */
+static void add_stages(Splitter *s, uint32_t from, uint32_t end)
 {
-    GRAPH_FOREACH_STAGE (s->g, id) {
-        const Stage *of = stage_of(s, id);
-        if (of->repeat != repeat || of->kind == STAGE_INPUT || of->kind == STAGE_CARRIED
-            || !s->needed[id.v] || s->cut[id.v])
-            continue;
-        Stage copy = *of;
-        copy.repeat = 0;
-        s->stage[id.v] = tessi_graph_copy_stage(&s->r, &copy, NULL);
+    for (uint32_t id = from; id < end; id++) {
+        const Stage *of = tessi_stage(s->g, (StageId){ id });
+        if (!of->repeat && of->kind != STAGE_INPUT && of->kind != STAGE_CARRIED && s->needed[id]
+            && !s->cut[id])
+            s->stage[id] = tessi_graph_copy_stage(&s->r, of, NULL);
     }
 }
 
@@ -198,27 +196,12 @@ static void add_carried(Splitter *s, const Stand *now)
                    stage_of(s, s->repeat->carried.at[k].entry));
 }
 
-/* ---- The three ------------------------------------------------------------------------------- */
-static Graph *before(Splitter *s)
-{
-    const Repeat *repeat = s->repeat;
-    Stand *now = ARENA_NEW_ARRAY(s->a, Stand, repeat->carried.n + 1);
-    begin(s, "before");
-    VEC_FOREACH (const Carried, c, &repeat->carried)
-        s->needed[c->first.v] = true;
-    find_needed(s);
-    add_inputs(s);
-    add_stages(s, 0);
-    for (uint32_t k = 0; k < repeat->carried.n; k++)
-        now[k].stage = s->stage[repeat->carried.at[k].first.v];
-    add_carried(s, now);
-    return s->r.to;
-}
-
+/* ---- Some turns ------------------------------------------------------------------------------ */
 /* T is T<2> in the second turn. */
-static void add_turn(Splitter *s, uint32_t number, uint32_t turn, Stand *now)
+static void add_turn(Splitter *s, uint32_t turn, Stand *now)
 {
     const Repeat *repeat = s->repeat;
+    const uint32_t number = (uint32_t)(repeat - s->g->repeats.at) + 1;
     Stand *next = ARENA_NEW_ARRAY(s->a, Stand, repeat->carried.n + 1);
     tessi_expr_map_clear(&s->r.map);
     for (uint32_t k = 0; k < repeat->carried.n; k++)
@@ -239,50 +222,8 @@ static void add_turn(Splitter *s, uint32_t number, uint32_t turn, Stand *now)
         now[k] = next[k];
 }
 
-static Graph *turns(Splitter *s, uint32_t time, bool tests)
+static void add_results(Splitter *s)
 {
-    const Repeat *repeat = s->repeat;
-    const uint32_t number = (uint32_t)(repeat - s->g->repeats.at) + 1;
-    Stand *now = ARENA_NEW_ARRAY(s->a, Stand, repeat->carried.n + 1);
-    begin(s, "turns");
-    VEC_FOREACH (const Carried, c, &repeat->carried) {
-        s->needed[c->next.v] = true;
-        s->cut[c->entry.v] = true;
-    }
-    if (tests)
-        s->needed[repeat->until.v] = true;
-    find_needed(s);
-    add_inputs(s);
-    for (uint32_t k = 0; k < repeat->carried.n; k++)
-        now[k] = add_given(s, k);
-    add_stages(s, 0);
-    for (uint32_t turn = 1; turn <= time; turn++)
-        add_turn(s, number, turn, now);
-    add_carried(s, now);
-    if (tests)
-        add_output(s, "ends_now", (Stand){ s->stage[repeat->until.v], 0 },
-                   stage_of(s, repeat->until));
-    return s->r.to;
-}
-
-static Graph *behind(Splitter *s)
-{
-    const Repeat *repeat = s->repeat;
-    begin(s, "behind");
-    VEC_FOREACH (const Image, image, &s->g->outputs)
-        VEC_FOREACH (const Channel, c, &image->channels)
-            s->needed[c->stage.v] = true;
-    VEC_FOREACH (const Carried, c, &repeat->carried)
-        if (c->last.v)
-            s->cut[c->last.v] = true;
-    find_needed(s);
-    add_inputs(s);
-    for (uint32_t k = 0; k < repeat->carried.n; k++) {
-        const StageId last = repeat->carried.at[k].last;
-        if (last.v && s->needed[last.v])
-            put(s, last, add_given(s, k));
-    }
-    add_stages(s, 0);
     VEC_FOREACH (const Image, from, &s->g->outputs) {
         Image image = *from;
         image.channels.at = NULL;
@@ -296,22 +237,78 @@ static Graph *behind(Splitter *s)
             image.size[d] = tessi_rewrite_size(&s->r, image.size[d]);
         VEC_PUSH(s->a, &s->r.to->outputs, image);
     }
-    return s->r.to;
 }
 
-bool tessi_part_turns(const Graph *g, Arena *a, uint32_t time, uint32_t rest, PartTurns *out)
+/* The stages behind the loop have higher numbers than what the loop leaves for them, all others lower ones. */
+static uint32_t find_behind(const Splitter *s)
+{
+    uint32_t behind = s->g->stages.n;
+    VEC_FOREACH (const Carried, c, &s->repeat->carried)
+        behind = c->last.v && c->last.v < behind ? c->last.v : behind;
+    return behind;
+}
+
+static void mark(Splitter *s, const PartTurns *what)
+{
+    VEC_FOREACH (const Carried, c, &s->repeat->carried) {
+        s->needed[c->first.v] = s->needed[c->first.v] || what->before;
+        s->needed[c->next.v] = s->needed[c->next.v] || what->time > 0;
+        s->cut[c->entry.v] = true;
+        if (c->last.v)
+            s->cut[c->last.v] = true;
+    }
+    if (what->tests)
+        s->needed[s->repeat->until.v] = true;
+    if (what->behind)
+        VEC_FOREACH (const Image, image, &s->g->outputs)
+            VEC_FOREACH (const Channel, c, &image->channels)
+                s->needed[c->stage.v] = true;
+    find_needed(s);
+}
+
+/* Whether the graph reads what is carried in: in turns all, behind them what is used there. */
+static bool takes(const Splitter *s, const PartTurns *what, uint32_t k)
+{
+    const StageId last = s->repeat->carried.at[k].last;
+    return !what->before && (what->time || !what->behind || (last.v && s->needed[last.v]));
+}
+
+bool tessi_part_turns(const Graph *g, Arena *a, const PartTurns *what, const char *name,
+                      Graph **out)
 {
     Splitter s = { .g = g, .a = a };
-    *out = (PartTurns){ 0 };
     if (g->repeats.n != 1)
         return false;
-    s.repeat = &g->repeats.at[0];
-    VEC_FOREACH (const Carried, c, &s.repeat->carried)
+    const Repeat *repeat = s.repeat = &g->repeats.at[0];
+    VEC_FOREACH (const Carried, c, &repeat->carried)
         if (!c->first.v)
             return false;
-    out->before = before(&s);
-    out->turns = time ? turns(&s, time, s.repeat->until.v != 0) : NULL;
-    out->rest = rest ? turns(&s, rest, false) : NULL;
-    out->behind = behind(&s);
+    Stand *now = ARENA_NEW_ARRAY(a, Stand, repeat->carried.n + 1);
+    begin(&s, name);
+    mark(&s, what);
+    add_inputs(&s);
+    for (uint32_t k = 0; k < repeat->carried.n; k++)
+        if (takes(&s, what, k))
+            now[k] = add_given(&s, k);
+    const uint32_t behind = find_behind(&s);
+    add_stages(&s, 1, behind);
+    for (uint32_t k = 0; what->before && k < repeat->carried.n; k++)
+        now[k].stage = s.stage[repeat->carried.at[k].first.v];
+    for (uint32_t turn = 1; turn <= what->time; turn++)
+        add_turn(&s, turn, now);
+    for (uint32_t k = 0; k < repeat->carried.n; k++)
+        if (repeat->carried.at[k].last.v)
+            put(&s, repeat->carried.at[k].last, now[k]);
+    tessi_expr_map_clear(&s.r.map);
+    if (what->behind) {
+        add_stages(&s, behind, g->stages.n);
+        add_results(&s);
+    } else {
+        add_carried(&s, now);
+    }
+    if (what->tests)
+        add_output(&s, "ends_now", (Stand){ s.stage[repeat->until.v], 0 },
+                   stage_of(&s, repeat->until));
+    *out = s.r.to;
     return !s.fails;
 }

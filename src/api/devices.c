@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "api/part.h"
+#include "api/shares.h"
 #include "rt/bytes.h"
 #include "rt/clock.h"
 #include "rt/thread.h"
@@ -30,6 +31,8 @@ struct DeviceTeam {
     int n;
     size_t pass;
     tess_pass shape;
+    tess_shares
+        *rounds;  /* turns in rounds, over images in memory of the devices; NULL: all in one run */
     int64_t *key; /* what the parts were made for: shapes and numbers */
     size_t n_key;
 };
@@ -40,6 +43,7 @@ void tessi_devices_free(DeviceTeam *t)
     for (int i = 0; t && i < t->n; i++)
         tess_parts_free(t->member[i].parts);
     if (t) {
+        tess_shares_free(t->rounds);
         free(t->member);
         free(t->key);
     }
@@ -71,6 +75,10 @@ static DeviceTeam *new_team(const Run *run, const int *device, int n, Failure *f
     t->program = run->p;
     t->v = run->v;
     t->n = n;
+    if (n > 1 && tessi_shares_make(run->p, run->a, true, &t->rounds) == TESS_OK)
+        return t;
+    tess_shares_free(t->rounds);
+    t->rounds = NULL;
     for (int i = 0; i < n; i++) {
         Member *m = &t->member[i];
         m->team = t;
@@ -398,6 +406,13 @@ static bool run_all(const Run *run, const int *device, int n, Failure *f)
     DeviceTeam *t = team_for(run, device, n, f);
     if (!t)
         return false;
+    if (t->rounds) {
+        const bool ok = tessi_shares_run_host(t->rounds, run->a);
+        *f = t->rounds->failure;
+        run->a->timing.run_ms = tessi_clock_ms() - start;
+        run->a->timing.strips += t->n;
+        return ok;
+    }
     for (int i = 0; i < t->n; i++) {
         t->member[i].a = run->a;
         t->member[i].n_parts = 0;

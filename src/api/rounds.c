@@ -48,15 +48,29 @@ tess_status tess_rounds_round(const tess_rounds *r, size_t i, tess_round *round)
     return TESS_OK;
 }
 
-static bool add(tess_rounds *r, Graph *g, int64_t times, bool ends)
+static bool cannot(tess_rounds *r, const char *why)
+{
+    return tessi_failf(&r->failure, TESS_ERROR_UNSUPPORTED, "its turns cannot be run apart: %s",
+                       why);
+}
+
+static bool add(tess_rounds *r, const PartTurns *what, int64_t times)
 {
     tess_options o = r->program->options;
     Text text;
     tess_diags *diags = NULL;
     tess_round *round = &r->round[r->n];
-    if (!g || times < 1)
+    Graph *g;
+    if (times < 1)
         return true;
-    *round = (tess_round){ .struct_size = sizeof *round, .times = times, .ends = ends };
+    const char *name = !what->before  ? what->behind ? "behind" : "turns"
+                       : what->behind ? "all"
+                                      : "before";
+    if (!tessi_part_turns(r->v->meaning, &r->arena, what, name, &g))
+        return cannot(r, "it carries what cannot be stored from turn to turn");
+    *round = (tess_round){
+        .struct_size = sizeof *round, .times = times, .ends = what->tests, .turns = what->time
+    };
     o.forma = 2;
     o.border = NULL;
     o.constants = NULL;
@@ -75,12 +89,6 @@ static bool add(tess_rounds *r, Graph *g, int64_t times, bool ends)
     return !r->failure.status;
 }
 
-static bool cannot(tess_rounds *r, const char *why)
-{
-    return tessi_failf(&r->failure, TESS_ERROR_UNSUPPORTED, "its turns cannot be run apart: %s",
-                       why);
-}
-
 static int64_t count(const tess_rounds *r, const tess_args *args, const int64_t *params)
 {
     const Graph *g = r->v->meaning;
@@ -92,6 +100,31 @@ static int64_t count(const tess_rounds *r, const tess_args *args, const int64_t 
         x = k >= 0 && args->scalar_set[k] ? (int64_t)args->scalars[k] : s->value.i;
     }
     return tessi_repeat_turns(n, x);
+}
+
+/* Turns are as often apart as the others allow: the first and the last have with them what stands around the loop. */
+static bool add_counted(tess_rounds *r, int64_t all, int64_t time)
+{
+    const int64_t full = time > 0 ? (all - 1) / time : 0, rest = all - full * time;
+    const PartTurns first = { .before = true, .time = (uint32_t)time };
+    const PartTurns middle = { .time = (uint32_t)time };
+    const PartTurns last = { .before = full < 1, .behind = true, .time = (uint32_t)rest };
+    return add(r, &first, full > 0) && add(r, &middle, full - 1) && add(r, &last, 1);
+}
+
+/* Where the loop ends is found out in between. */
+static bool add_until(tess_rounds *r, int64_t all, int64_t time)
+{
+    const int64_t times = all / time;
+    const PartTurns first = { .before = true, .time = (uint32_t)time, .tests = true };
+    const PartTurns middle = { .time = (uint32_t)time, .tests = true };
+    const PartTurns rest = { .time = (uint32_t)(all % time) };
+    const PartTurns behind = { .behind = true };
+    const PartTurns whole = { .before = true, .behind = true, .time = rest.time };
+    if (!times)
+        return add(r, &whole, 1);
+    return add(r, &first, 1) && add(r, &middle, times - 1) && add(r, &rest, rest.time > 0)
+           && add(r, &behind, 1);
 }
 
 static bool make(tess_rounds *r, const tess_args *args, int64_t most)
@@ -110,13 +143,14 @@ static bool make(tess_rounds *r, const tess_args *args, int64_t most)
     const int64_t time = repeat->until.v ? repeat->every : most < all ? most : all;
     if (time > MOST_STAGES / (int64_t)g->stages.n)
         return cannot(r, "its condition is asked too seldom");
-    const int64_t rest = time > 0 ? all % time : 0;
-    PartTurns parts;
-    if (!tessi_part_turns(g, &r->arena, all >= time ? (uint32_t)time : 0, (uint32_t)rest, &parts))
-        return cannot(r, "it carries what cannot be stored from turn to turn");
-    return add(r, parts.before, 1, false)
-           && add(r, parts.turns, time > 0 ? all / time : 0, repeat->until.v != 0)
-           && add(r, parts.rest, 1, false) && add(r, parts.behind, 1, false);
+    return repeat->until.v ? add_until(r, all, time) : add_counted(r, all, time);
+}
+
+int64_t tess_rounds_most(int64_t rows, double around)
+{
+    enum { USUAL = 8, MOST = 32, TIMES = 8 };
+    const double most = around > 0 ? (double)rows / (TIMES * around) : USUAL;
+    return most < 1 ? 1 : most < MOST ? (int64_t)most : MOST;
 }
 
 tess_status tess_rounds_new(tess_program *p, const tess_args *args, int64_t most,

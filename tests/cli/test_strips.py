@@ -197,7 +197,7 @@ def test_rounds(folder):
         check(f"{name}, the same", out.read_bytes() == right.read_bytes() and again == numbers, again + numbers)
         check(f"{name}, nothing is left", not list(folder.glob("rounds.npy?*")), str(list(folder.glob("rounds*"))))
     code, out, err = run("explain", folder / "ends.tess", folder / "a.npy", SLOW, "--memory=24610K")
-    check("rounds are explained", code == 0 and "round 2: at most 25 times" in out, out + err)
+    check("rounds are explained", code == 0 and "round 2: at most 24 times" in out, out + err)
 
 
 def test_resume_rounds(folder, kills):

@@ -1,5 +1,6 @@
 /* Images whose rows lie on several devices (tess_shares): one device that is named three times has the bits of one run
- * over the whole, in one run and in turns of which each reads what the one before has left. */
+ * over the whole, in one run, in turns of which each reads what the one before has left, and in rounds of turns that
+ * the library makes. */
 #include "gpu/gpu_test.h"
 
 static tess_program *compile(const char *text, int n_devices)
@@ -160,6 +161,81 @@ static void test_turns(void)
     tess_image_free(in);
 }
 
+/* The same by a run over images of the host, whose rows are shared out and come back. */
+static void test_host(tess_program *many, const DLTensor *in, tess_args *one, int outputs)
+{
+    tess_args *a = args_for(many, in);
+    for (int k = 0; k < 2; k++) {
+        if (tess_run(many, a, NULL) != TESS_OK)
+            FAIL("%s", tess_args_error(a));
+        for (int o = 0; o < outputs; o++) {
+            const DLTensor *got, *want;
+            EXPECT(tess_args_result(a, (size_t)o, &got) == TESS_OK);
+            EXPECT(tess_args_result(one, (size_t)o, &want) == TESS_OK);
+            EXPECT(memcmp(got->data, want->data, (size_t)want->shape[0] * row_bytes(want)) == 0);
+        }
+    }
+    tess_args_free(a);
+}
+
+/* A loop whose turns together reach further than a share: rounds of turns, between which rows are exchanged. */
+static void test_rounds(const char *text, const char *what, int outputs, int grown, size_t least)
+{
+    DLTensor *in = image(what);
+    tess_program *one = compile(text, 0), *many = compile(text, 3);
+    tess_args *a = args_for(one, in);
+    tess_rounds *rounds = NULL;
+    EXPECT(tess_run(one, a, NULL) == TESS_OK);
+    if (tess_rounds_new(one, a, 1, &rounds) != TESS_OK)
+        FAIL("%s: %s", text, tess_rounds_error(rounds));
+    EXPECT(tess_rounds_count(rounds) >= least);
+    tess_rounds_free(rounds);
+    tess_shares *s = share(many, in);
+    scatter(s, in);
+    for (int k = 0; k < 2; k++) {
+        run(s);
+        EXPECT(tess_shares_wait(s) == TESS_OK);
+        for (int o = 0; o < outputs; o++) {
+            const DLTensor *want;
+            EXPECT(tess_args_result(a, (size_t)o, &want) == TESS_OK);
+            compare(s, (size_t)o, want, o < grown);
+        }
+    }
+    tess_shares_free(s);
+    test_host(many, in, a, outputs);
+    tess_args_free(a);
+    tess_program_free(one);
+    tess_program_free(many);
+    tess_image_free(in);
+}
+
+#define LOOP(rule) "t<0> = a;\nfor i = 1..n\n    t<i> = f(t<i-1>:" rule ");\nendfor\n"
+static void test_all_rounds(void)
+{
+    static const char mean[] =
+        "stencil f(vector#2 float A) { return 0.25 * (A@[-1, 0] + A@[1, 0] + "
+        "A@[0, -1] + A@[0, 1]); }\n"
+        "parameter M, N;\nint n = 23;\nvector#2 float a[M, N];\n";
+    static const char *const loops[] = {
+        LOOP("mirror") "return t<n>;\n",
+        LOOP("wrap") "return t<n>, mean(t<n>);\n",
+        "t<0> = 2 * a + 1;\nfor i = 1..n\n    t<i> = f(t<i-1>:nearest) + 0.1 * a;\nendfor\n"
+        "return t<n> - f(a:nearest), t<n>@[(0, 2), (0, 2)];\n",
+        "t<0> = a;\nt<1> = f(a:mirror);\nfor i = 2..n\n"
+        "    t<i> = 1.5 * f(t<i-1>:mirror) - 0.5 * t<i-2>;\nendfor\nreturn t<n>;\n",
+        "t<0> = a;\nfor i = 1..n until maximum(abs(t<i> - t<i-1>)) < 0.2 every 2\n"
+        "    t<i> = f(t<i-1>:mirror);\nendfor\nreturn t<n>, turns(t);\n",
+    };
+    static const int outputs[] = { 1, 2, 2, 1, 2 }, grown[] = { 1, 1, 2, 1, 1 };
+    for (size_t i = 0; i < sizeof loops / sizeof *loops; i++) {
+        char text[1000];
+        snprintf(text, sizeof text, "%s%s", mean, loops[i]);
+        test_rounds(text, i % 2 ? "random:5:50x40" : "random:5:150x17", outputs[i], grown[i], 2);
+        if (i == 0) /* two rows of a share, and turns that reach further */
+            test_rounds(text, "random:5:7x11", outputs[i], grown[i], 2);
+    }
+}
+
 static void test_refused(void)
 {
     static const char turned[] = "stencil f(vector#2 float A, vector#2 float B) { return A[size(A, "
@@ -198,8 +274,9 @@ int main(void)
               "return f(a, top), mean(a);\n",
               "random:3:2x30", 2, 1);
     test_turns();
+    test_all_rounds();
     test_refused();
     tessi_device_close(device);
-    printf("5 tests passed\n");
+    printf("6 tests passed\n");
     return 0;
 }
