@@ -197,8 +197,9 @@ static void add_carried(Splitter *s, const Stand *now)
 }
 
 /* ---- Some turns ------------------------------------------------------------------------------ */
-/* T is T<2> in the second turn. */
-static void add_turn(Splitter *s, uint32_t turn, Stand *now)
+/* T is T<2> in the second turn. The turns are marked as those of a loop; not one whose condition is asked, as it is
+ * more than the others. */
+static void add_turn(Splitter *s, uint32_t turn, bool asked, Stand *now)
 {
     const Repeat *repeat = s->repeat;
     const uint32_t number = (uint32_t)(repeat - s->g->repeats.at) + 1;
@@ -211,6 +212,8 @@ static void add_turn(Splitter *s, uint32_t turn, Stand *now)
         if (of.repeat != number || of.kind == STAGE_CARRIED || !s->needed[id.v])
             continue;
         of.repeat = 0;
+        of.loop = asked ? 0 : 1;
+        of.turn = asked ? 0 : turn - 1;
         of.name = turn > 1 ? tessi_sprintf(s->a, "%s_%u_", of.name, (unsigned)turn) : of.name;
         s->stage[id.v] = tessi_graph_copy_stage(&s->r, &of, NULL);
     }
@@ -295,7 +298,7 @@ bool tessi_part_turns(const Graph *g, Arena *a, const PartTurns *what, const cha
     for (uint32_t k = 0; what->before && k < repeat->carried.n; k++)
         now[k].stage = s.stage[repeat->carried.at[k].first.v];
     for (uint32_t turn = 1; turn <= what->time; turn++)
-        add_turn(&s, turn, now);
+        add_turn(&s, turn, what->tests && turn == what->time, now);
     for (uint32_t k = 0; k < repeat->carried.n; k++)
         if (repeat->carried.at[k].last.v)
             put(&s, repeat->carried.at[k].last, now[k]);
@@ -309,6 +312,8 @@ bool tessi_part_turns(const Graph *g, Arena *a, const PartTurns *what, const cha
     if (what->tests)
         add_output(&s, "ends_now", (Stand){ s.stage[repeat->until.v], 0 },
                    stage_of(&s, repeat->until));
+    const GraphLoop loop = { .span = repeat->span };
+    VEC_PUSH(a, &s.r.to->loops, loop);
     *out = s.r.to;
     return !s.fails;
 }

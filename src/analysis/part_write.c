@@ -248,6 +248,7 @@ void tessi_part_write(PartPass *pass, Arena *a, const Image *outputs, uint32_t n
     r.user = &w;
     to->fp = g->fp;
     to->masks_written = g->masks_written;
+    to->loops = g->loops;
     VEC_FOREACH (const Param, p, &g->params)
         VEC_PUSH(a, &to->params, *p);
     VEC_FOREACH (const Scalar, s, &g->scalars)

@@ -13,9 +13,8 @@
 
 enum {
     LARGEST_COMPILATION =
-        1 << 30,     /* bytes of arena: bounds what a hostile program can make us use */
-    LEAST_TURNS = 8, /* fewer are computed together as one chain of stages */
-    PLACEHOLDER = 3  /* for a constant that only a run can give, while the signature is made */
+        1 << 30,    /* bytes of arena: bounds what a hostile program can make us use */
+    PLACEHOLDER = 3 /* for a constant that only a run can give, while the signature is made */
 };
 
 bool tessi_is_graph_text(const tess_program *p)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/passes.h"
+#include "api/backend.h"
 #include "api/part.h"
 #include "graph/graph_walk.h"
 
@@ -66,6 +67,11 @@ static void find_numbers(tess_parts *p, const uint32_t *depths, uint32_t depth, 
     }
 }
 
+const Graph *tessi_parts_rolled(tess_program *p, Graph *g, Arena *a)
+{
+    return tessi_backend(p)->device ? tessi_graph_roll_up(g, a) : g;
+}
+
 static bool compile(tess_parts *p, RunPass *pass, bool is_last, Failure *f)
 {
     tess_options o = p->program->options;
@@ -84,7 +90,8 @@ static bool compile(tess_parts *p, RunPass *pass, bool is_last, Failure *f)
     }
     o.plan = is_last || named ? o.plan : NULL;
     tessi_text_init(&text, &p->arena);
-    tessi_graph_print(tessi_graph_exact_passes(pass->part.graph, &p->arena), &text);
+    const Graph *g = tessi_parts_rolled(p->program, pass->part.graph, &p->arena);
+    tessi_graph_print(tessi_graph_exact_passes(g, &p->arena), &text);
     if (tess_compile(tessi_text_str(&text), text.n, "part", &o, &pass->program, &diags) != TESS_OK)
         tessi_failf(f, TESS_ERROR_INTERNAL, "the program of a part does not compile: %.400s",
                     diags ? tess_diags_text(diags, 0) : "out of memory");

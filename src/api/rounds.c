@@ -4,7 +4,7 @@
 
 #include "analysis/part.h"
 #include "analysis/passes.h"
-#include "api/api.h"
+#include "api/part.h"
 #include "base/rounding.h"
 
 enum { MOST_ROUNDS = 4, MOST_STAGES = 1 << 14 };
@@ -78,7 +78,7 @@ static bool add(tess_rounds *r, const PartTurns *what, int64_t times)
     o.note = NULL;
     o.plan = o.plan && strncmp(o.plan, "preset ", 7) == 0 ? o.plan : NULL;
     tessi_text_init(&text, &r->arena);
-    tessi_graph_print(g, &text);
+    tessi_graph_print(tessi_parts_rolled(r->program, g, &r->arena), &text);
     if (tess_compile(tessi_text_str(&text), text.n, g->name, &o, &round->program, &diags)
         != TESS_OK)
         tessi_failf(&r->failure, TESS_ERROR_INTERNAL,

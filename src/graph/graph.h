@@ -479,8 +479,11 @@ Graph *tessi_graph_simplify_as_written(const Graph *g, Arena *a, FpMode fp);
  * turns, stay as they are. Returns `g` where there are none. A loop of which only the run knows the number of turns
  * has to become one, as has one with a condition: `fault` is a sentence about the one at `span` that does not, or NULL;
  * `of_run` (unless it is NULL) tells which of them it is. */
+enum { LEAST_TURNS = 8 }; /* fewer are computed together as one chain of stages */
 Graph *tessi_graph_find_repeats(Graph *g, Arena *a, uint32_t least, const char **fault, Span *span,
                                 bool *of_run);
+/* The same of a graph whose turns were written out, without what nothing needs. */
+Graph *tessi_graph_roll_up(Graph *g, Arena *a);
 /* By stage: the part of the program that computes it. Parts are computed one after the other: what stands before
  * the first repeat, the body of that, what only its condition needs, what stands behind it, and so on. NULL: there
  * are no repeats. */

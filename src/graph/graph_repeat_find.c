@@ -441,3 +441,14 @@ Graph *tessi_graph_find_repeats(Graph *g, Arena *a, uint32_t least, const char *
     }
     return g;
 }
+
+Graph *tessi_graph_roll_up(Graph *g, Arena *a)
+{
+    const char *fault;
+    Span span;
+    if (!g->loops.n)
+        return g;
+    Graph *live = tessi_graph_copy_live(g, a);
+    live->loops = g->loops;
+    return tessi_graph_find_repeats(live, a, LEAST_TURNS, &fault, &span, NULL);
+}

@@ -18,6 +18,8 @@ typedef struct Block {
     uint32_t turns;
     RepeatCount count;
     bool left_over; /* by another block of the same repeat */
+    uint32_t
+        loop; /* all turns are written out: the loop by which they are marked; 0: they are not */
 } Block;
 
 /* T is T<2> in the second turn, T.r is T<2>.r, T_left<2> of turns that were left over. */
@@ -59,6 +61,8 @@ static void add_turn(Blocking *b, uint32_t number, StageId begin, const Block *b
         if (s.kind == STAGE_CARRIED || (b->test[id.v] && !tested))
             continue;
         s.name = name_in_turn(b->a, s.name, block, turn);
+        s.loop = block->loop;
+        s.turn = block->loop ? turn - 1 : 0;
         b->stage[id.v] = tessi_graph_copy_stage(&b->r, &s, NULL);
     }
     for (uint32_t k = 0; k < from->carried.n; k++)
@@ -158,7 +162,7 @@ static void add_blocked(Blocking *b, uint32_t number, StageId begin, BlockTime t
     }
 }
 
-/* All turns of a repeat, one behind the other. */
+/* All turns of a repeat, one behind the other, marked as those of a loop, so that they can be found again. */
 static void add_turns(Blocking *b, uint32_t number, StageId begin)
 {
     const Repeat *from = &b->g->repeats.at[number - 1];
@@ -166,7 +170,9 @@ static void add_turns(Blocking *b, uint32_t number, StageId begin)
     const int64_t turns = tessi_repeat_turns(&from->count, 0);
     for (uint32_t k = 0; k < from->carried.n; k++)
         now[k] = b->stage[from->carried.at[k].first.v];
-    const Block all = { .turns = (uint32_t)turns };
+    const GraphLoop loop = { .span = from->span };
+    VEC_PUSH(b->r.to->arena, &b->r.to->loops, loop);
+    const Block all = { .turns = (uint32_t)turns, .loop = b->r.to->loops.n };
     for (uint32_t turn = 1; turn <= turns; turn++)
         add_turn(b, number, begin, &all, turn, false, now);
     tessi_expr_map_clear(&b->r.map);

@@ -231,6 +231,8 @@ static void test_all_rounds(void)
         char text[1000];
         snprintf(text, sizeof text, "%s%s", mean, loops[i]);
         test_rounds(text, i % 2 ? "random:5:50x40" : "random:5:150x17", outputs[i], grown[i], 2);
+        if (i == 2 || i == 3) /* so many turns in a round that it has a loop of its own */
+            test_rounds(text, "random:5:450x9", outputs[i], grown[i], 2);
         if (i == 0) /* two rows of a share, and turns that reach further */
             test_rounds(text, "random:5:7x11", outputs[i], grown[i], 2);
     }
