@@ -353,6 +353,7 @@ static bool run_strip(StripRun *r, const tess_part *part, int turn)
         part_of[i].shape = memcpy(shape[i], in->extent, sizeof *shape);
         part_of[i].shape[0] = part->to[0] - part->from[0];
         part_of[i].data = in->window[turn]->data;
+        part_of[i].device = in->window[turn]->device;
         images[i] = &part_of[i];
         if (s->pass[part->pass].columns > 1)
             look_at_columns(in, part, &part_of[i], strides[i]);
