@@ -46,8 +46,11 @@ int cli_hold(void *user, int change)
 {
     (void)user;
     const int now = atomic_fetch_add(&held, change) + change;
-    if (asked && !now)
+    if (asked && !now) {
+        if (at_signal) /* what was begun since the signal came */
+            at_signal();
         end(asked);
+    }
     return asked;
 }
 

@@ -182,6 +182,16 @@ static char *from_first(char *text, int rank)
     return text;
 }
 
+/* Before it is there: processes that end while it is opened remove it as well. */
+static void note_file(TeamFile *f)
+{
+    for (int i = 0; i < MOST_FILES; i++)
+        if (!open_files[i]) {
+            open_files[i] = f;
+            break;
+        }
+}
+
 static TeamFile *open_file(const char *path, char *error, size_t error_size)
 {
     int rank, code = MPI_SUCCESS;
@@ -189,10 +199,12 @@ static TeamFile *open_file(const char *path, char *error, size_t error_size)
     TeamFile *f = calloc(1, sizeof *f);
     if (f && rank == 0)
         f->temporary = temporary_name(path, &f->path);
-    if (f && (f->temporary = from_first(f->temporary, rank)))
+    if (f && (f->temporary = from_first(f->temporary, rank))) {
+        note_file(f);
         code = MPI_File_open(MPI_COMM_WORLD, f->temporary,
                              MPI_MODE_CREATE | MPI_MODE_WRONLY | MPI_MODE_UNIQUE_OPEN,
                              MPI_INFO_NULL, &f->file);
+    }
     if (!f || !f->temporary || (rank == 0 && !f->path) || code != MPI_SUCCESS) {
         if (code == MPI_SUCCESS)
             snprintf(error, error_size, "out of memory");
@@ -202,11 +214,6 @@ static TeamFile *open_file(const char *path, char *error, size_t error_size)
             free_file(f);
         return NULL;
     }
-    for (int i = 0; i < MOST_FILES; i++)
-        if (!open_files[i]) {
-            open_files[i] = f;
-            break;
-        }
     return f;
 }
 
