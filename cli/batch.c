@@ -52,15 +52,15 @@ static Slot *slot_in(Pipeline *p, SlotState state)
     return found;
 }
 
-static void show_bar(const Pipeline *p)
+void cli_batch_bar(const Batch *b, size_t done, size_t n_failed)
 {
     char bar[BAR + 1], text[120], failed[40] = "";
     for (size_t i = 0; i < BAR; i++)
-        bar[i] = i * p->batch->n < p->done * BAR ? '#' : '.';
+        bar[i] = i * b->n < done * BAR ? '#' : '.';
     bar[BAR] = '\0';
-    if (p->failed)
-        snprintf(failed, sizeof failed, ", %zu failed", p->failed);
-    snprintf(text, sizeof text, "%s %zu of %zu%s", bar, p->done, p->batch->n, failed);
+    if (n_failed)
+        snprintf(failed, sizeof failed, ", %zu failed", n_failed);
+    snprintf(text, sizeof text, "%s %zu of %zu%s", bar, done, b->n, failed);
     cli_progress_bar(text);
 }
 
@@ -76,7 +76,7 @@ static void finish(Pipeline *p, Slot *s, bool ok)
     while (p->said < b->n && b->items[p->said].done)
         cli_say_collected(&b->items[p->said++].said);
     if (p->ran)
-        show_bar(p);
+        cli_batch_bar(b, p->done, p->failed);
 }
 
 static void change(Pipeline *p, Slot *s, SlotState state)
@@ -285,11 +285,10 @@ static bool bind_shared(Pipeline *p)
     return ok;
 }
 
-static void say_failed(const Pipeline *p)
+void cli_say_failed(const CommandLine *line, const Batch *b, size_t n_failed)
 {
-    const Batch *b = p->batch;
-    cli_fail("%zu of %zu failed%s", p->failed, b->n, p->line->json_diagnostics ? "" : ":");
-    for (size_t i = 0; !p->line->json_diagnostics && i < b->n; i++)
+    cli_fail("%zu of %zu failed%s", n_failed, b->n, line->json_diagnostics ? "" : ":");
+    for (size_t i = 0; !line->json_diagnostics && i < b->n; i++)
         if (b->items[i].failed)
             cli_tell("  %s", b->items[i].files[0]);
 }
@@ -306,7 +305,7 @@ static bool run_pipeline(Pipeline *p)
     const bool ok = run_with_workers(p);
     cli_progress(NULL, NULL);
     if (ok && p->failed)
-        say_failed(p);
+        cli_say_failed(p->line, p->batch, p->failed);
     if (ok && p->line->time) {
         cli_print_times(&p->timing, p->shared.read_ms + p->read_ms, p->write_ms);
         cli_tell("%zu runs, together %.2f ms", p->ran, cli_clock_ms() - start);

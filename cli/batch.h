@@ -30,5 +30,10 @@ void cli_batch_free(const CommandLine *line, Batch *b);
 
 /* batch.c: reads, runs and writes all items, whose files agree about what is no data; an exit status */
 int cli_batch_run(const CommandLine *line, tess_program *p, Batch *b, const Nodata *nodata);
+void cli_batch_bar(const Batch *b, size_t done, size_t n_failed);
+void cli_say_failed(const CommandLine *line, const Batch *b, size_t n_failed); /* which */
+
+/* video.c: the same of videos, one after the other */
+int cli_run_videos(const CommandLine *line, tess_program *p, Batch *b);
 
 #endif

@@ -40,7 +40,29 @@ static void shape_text(const tess_image_facts *f, char *text, size_t size)
         snprintf(text + used, size - used, ", %d channels", f->channels);
 }
 
+/* "25", "29.97 (30000/1001)": frames a second. */
+static void rate_text(const tess_image_facts *f, char *text, size_t size)
+{
+    const long long n = (long long)f->rate[0], d = (long long)f->rate[1];
+    if (n % d == 0)
+        snprintf(text, size, "%lld", n / d);
+    else
+        snprintf(text, size, "%.5g (%lld/%lld)", (double)n / (double)d, n, d);
+}
+
 /* ---- Text ------------------------------------------------------------------------------------- */
+
+/* Of a video. */
+static void print_frames(const tess_image_facts *f)
+{
+    char rate[80];
+    if (f->frames >= 0)
+        printf("  frames: %lld%s\n", (long long)f->frames, f->is_cut ? ", and a part of one" : "");
+    if (f->rate[1]) {
+        rate_text(f, rate, sizeof rate);
+        printf("  frames a second: %s\n", rate);
+    }
+}
 
 static void print_text(const char *path, int64_t page, const tess_image_facts *f)
 {
@@ -51,6 +73,8 @@ static void print_text(const char *path, int64_t page, const tess_image_facts *f
         snprintf(number, sizeof number, ", page %lld", (long long)page);
     printf("%s%s: %s, %s%s%s, %s\n", path, number, f->format, f->packed, f->packed[0] ? " as " : "",
            type, shape);
+    if (f->is_video)
+        print_frames(f);
     if (f->lo <= f->hi)
         printf("  range: %.9g .. %.9g\n", f->lo, f->hi);
     if (f->n_not_finite)
@@ -80,6 +104,18 @@ static void add_number(char **text, const char *name, double value)
     add_pair(text, name, number, false);
 }
 
+static void add_frames(char **text, const tess_image_facts *f)
+{
+    char rate[80];
+    if (f->frames >= 0)
+        add_number(text, "frames", (double)f->frames);
+    if (f->frames >= 0)
+        add_pair(text, "cut", f->is_cut ? "true" : "false", false);
+    snprintf(rate, sizeof rate, "[%lld, %lld]", (long long)f->rate[0], (long long)f->rate[1]);
+    if (f->rate[1])
+        add_pair(text, "rate", rate, false);
+}
+
 static void print_json(const char *path, int64_t page, const tess_image_facts *f)
 {
     char type[16], name[40], item[400], *text = NULL, *meta = NULL, *shape = NULL;
@@ -103,7 +139,10 @@ static void print_json(const char *path, int64_t page, const tess_image_facts *f
         add_number(&text, "min", f->lo);
         add_number(&text, "max", f->hi);
     }
-    add_number(&text, "not_finite", (double)f->n_not_finite);
+    if (f->is_video)
+        add_frames(&text, f);
+    else
+        add_number(&text, "not_finite", (double)f->n_not_finite);
     for (size_t i = 0; tess_meta_item(f->meta, i, name, sizeof name, item, sizeof item) == TESS_OK;
          i++)
         add_pair(&meta, name, item, true);

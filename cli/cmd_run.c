@@ -64,17 +64,15 @@ static int run_here(const CommandLine *line, Session *s)
 static int run_batch(const CommandLine *line, Session *s)
 {
     Batch batch;
-    if (cli_is_video(line))
-        return cli_fail(
-            "videos are run one by one, under names of their own: patterns and {name} are for "
-            "pictures");
-    int status = cli_is_open(s->program) ? cli_check_counts(line, s->program)
-                                         : cli_check_outputs(line, s->program);
+    const bool is_video = cli_is_video(line);
+    int status = is_video || cli_is_open(s->program) ? cli_check_counts(line, s->program)
+                                                     : cli_check_outputs(line, s->program);
     if (status != EXIT_OK)
         return status;
     status = cli_batch_open(line, s->program, &batch);
     if (status == EXIT_OK)
-        status = cli_batch_run(line, s->program, &batch, &s->nodata);
+        status = is_video ? cli_run_videos(line, s->program, &batch)
+                          : cli_batch_run(line, s->program, &batch, &s->nodata);
     cli_batch_free(line, &batch);
     return status;
 }

@@ -138,7 +138,7 @@ static bool value_of_file(const CommandLine *line, const char *path, bool quiet,
             cli_fail_about(path, error, "");
         return quiet;
     }
-    *has = value_of(facts.meta, value);
+    *has = facts.meta && value_of(facts.meta, value); /* a video has none */
     tess_meta_free(facts.meta);
     return true;
 }

@@ -1,9 +1,10 @@
-/* tessera run on moving pictures: one program, compiled once, frame by frame through files and pipes. */
+/* tessera run on moving pictures: one program, compiled once, frame by frame through files and pipes; of a batch one
+ * video after the other. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/batch.h"
 
 enum { ERROR_SIZE = 600 };
 
@@ -28,27 +29,43 @@ bool cli_is_video(const CommandLine *line)
     return any;
 }
 
-/* Which word is the video: the first image where only --video says that there is one. Its value becomes NULL. */
-static bool find_video(const CommandLine *line, const Session *s, const size_t *input,
-                       const char **value, Stream *stream)
+/* What the inputs of a run are given: words of the line, or the files of an item. */
+typedef struct Given {
+    size_t *input; /* of the program */
+    const char **value;
+    size_t n;
+} Given;
+
+static bool given_alloc(Given *g, size_t most)
 {
-    for (size_t i = 0; i < line->n_words; i++) {
-        value[i] = cli_word_value(line->words[i]);
-        const bool is = cli_is_image(s->program, input[i])
-                        && (is_y4m(value[i]) || (line->video && !stream->path));
+    *g = (Given){ calloc(most + 1, sizeof *g->input), calloc(most + 1, sizeof *g->value), 0 };
+    return (g->input && g->value) || (cli_fail("out of memory"), false);
+}
+
+static void given_free(Given *g)
+{
+    free(g->input);
+    free(g->value);
+}
+
+/* Which of them is the video: the first image where only --video says that there is one. Its value becomes NULL. */
+static bool find_video(const CommandLine *line, const Session *s, Given *g, Stream *stream)
+{
+    for (size_t i = 0; i < g->n; i++) {
+        const bool is = cli_is_image(s->program, g->input[i])
+                        && (is_y4m(g->value[i]) || (line->video && !stream->path));
         if (is && stream->path)
-            return cli_fail("%s: a run takes one video", value[i]), false;
+            return cli_fail("%s: a run takes one video", g->value[i]), false;
         if (!is)
             continue;
-        *stream = (Stream){ .input = input[i], .path = value[i] };
-        value[i] = NULL;
+        *stream = (Stream){ .input = g->input[i], .path = g->value[i] };
+        g->value[i] = NULL;
     }
     return stream->path || (cli_fail("--video: no image is given as a video"), false);
 }
 
-/* Opens the video and binds every other word; a program for any type is made for its frames. */
-static bool open_and_bind(const CommandLine *line, Session *s, const size_t *input,
-                          const char *const *value, Stream *stream)
+/* Opens the video and binds every other input; a program for any type is made for its frames. */
+static bool open_and_bind(const CommandLine *line, Session *s, const Given *g, Stream *stream)
 {
     char error[ERROR_SIZE] = "";
     int64_t shape[3];
@@ -57,21 +74,9 @@ static bool open_and_bind(const CommandLine *line, Session *s, const size_t *inp
         return cli_fail_about(stream->path, error, ""), false;
     tess_video_look(stream->in, &frame.dtype, shape);
     frame.ndim = shape[2] > 1 ? 3 : 2;
-    return cli_bind_beside(line, &s->program, &s->in, input, value, line->n_words, stream->input,
-                           &frame);
-}
-
-static bool bind(const CommandLine *line, Session *s, Stream *stream)
-{
-    size_t *input = calloc(line->n_words + 1, sizeof *input);
-    const char **value = calloc(line->n_words + 1, sizeof *value);
-    const bool ok = input && value ? cli_place_words(line, s->program, input)
-                                         && find_video(line, s, input, value, stream)
-                                         && open_and_bind(line, s, input, value, stream)
-                                   : (cli_fail("out of memory"), false);
-    free(input);
-    free(value);
-    return ok;
+    return cli_bind_beside(line, &s->program, &s->in, g->input, g->value, g->n, stream->input,
+                           &frame)
+           && cli_check_page(line, &s->in);
 }
 
 /* Results of videos are videos, in the form of theirs. */
@@ -138,14 +143,12 @@ static bool end_results(const CommandLine *line, Stream *stream, bool ok)
     return ok;
 }
 
-/* Frame by frame, its words bound. */
+/* Frame by frame, its inputs bound. */
 static int run_bound(const CommandLine *line, Session *s, Stream *stream)
 {
     const int status = cli_check_counts(line, s->program);
     if (status != EXIT_OK)
         return status;
-    if (!check_outputs(line))
-        return EXIT_USAGE;
     stream->results = calloc(line->n_outputs + 1, sizeof(tess_video *));
     if (!stream->results)
         return cli_fail("out of memory");
@@ -157,10 +160,70 @@ static int run_bound(const CommandLine *line, Session *s, Stream *stream)
     return ok ? EXIT_OK : EXIT_DIAGNOSED;
 }
 
-int cli_run_video(const CommandLine *line, Session *s)
+static int run_given(const CommandLine *line, Session *s, Given *g)
 {
     Stream stream = { .in = NULL };
-    const int status = bind(line, s, &stream) ? run_bound(line, s, &stream) : EXIT_DIAGNOSED;
+    const bool ok = find_video(line, s, g, &stream) && open_and_bind(line, s, g, &stream);
+    const int status = ok ? run_bound(line, s, &stream) : EXIT_DIAGNOSED;
     tess_video_close(stream.in);
     return status;
+}
+
+int cli_run_video(const CommandLine *line, Session *s)
+{
+    Given g;
+    int status = EXIT_DIAGNOSED;
+    bool ok = given_alloc(&g, line->n_words) && cli_place_words(line, s->program, g.input);
+    for (; ok && g.n < line->n_words; g.n++)
+        g.value[g.n] = cli_word_value(line->words[g.n]);
+    if (ok)
+        status = check_outputs(line) ? run_given(line, s, &g) : EXIT_USAGE;
+    given_free(&g);
+    return status;
+}
+
+/* ---- Batches ---------------------------------------------------------------------------------- */
+
+/* A program for any type has an instance for each kind of frames, which it keeps. */
+static bool run_item(const CommandLine *line, tess_program *p, const Batch *b, const Item *item)
+{
+    const size_t n = tess_program_inputs(p);
+    Given g;
+    Session s = { .program = p };
+    CommandLine own = *line;
+    own.outputs = (const char **)item->outputs;
+    bool ok = given_alloc(&g, n + b->n_inputs);
+    for (size_t i = 0; ok && i < n; i++)
+        if (b->shared[i]) {
+            g.input[g.n] = i;
+            g.value[g.n++] = b->shared[i];
+        }
+    for (size_t k = 0; ok && k < b->n_inputs; k++) {
+        g.input[g.n] = b->input[k];
+        g.value[g.n++] = item->files[k];
+    }
+    ok = ok && run_given(&own, &s, &g) == EXIT_OK;
+    cli_inputs_free(&s.in);
+    given_free(&g);
+    return ok;
+}
+
+int cli_run_videos(const CommandLine *line, tess_program *p, Batch *b)
+{
+    size_t failed = 0;
+    if (!check_outputs(line))
+        return EXIT_USAGE;
+    for (size_t i = 0; i < b->n && !cli_is_ending(); i++) {
+        Item *item = &b->items[i];
+        cli_batch_bar(b, i, failed);
+        cli_collect(&item->said, item->files[0]);
+        item->failed = !run_item(line, p, b, item);
+        cli_collect(NULL, NULL);
+        cli_say_collected(&item->said);
+        failed += item->failed;
+    }
+    cli_progress(NULL, NULL);
+    if (failed)
+        cli_say_failed(line, b, failed);
+    return failed ? EXIT_DIAGNOSED : EXIT_OK;
 }

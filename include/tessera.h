@@ -493,6 +493,12 @@ typedef struct tess_image_facts {
     double lo, hi;        /* least and largest value that is finite; lo > hi: there is none */
     int64_t n_not_finite; /* infinities and NaN */
     tess_meta *meta;      /* what it says besides; freed with tess_meta_free */
+    /* Of a y4m video, whose shape is that of a frame, with the channels of 4:4:4 also where the chroma has fewer
+     * points, whose `packed` is its space ("420p10"), and of which lo > hi: */
+    int is_video;
+    int is_cut;      /* it ends in the middle of a frame */
+    int64_t rate[2]; /* frames a second, a fraction; {0, 0}: not said */
+    int64_t frames;  /* whole ones, by the size of the file; -1: not known, as of a pipe */
 } tess_image_facts;
 /* Reads a file to the end and says what it holds: all pages, or with page > 0 that one, counted from 1. On failure
  * `pages` may tell that there are several, which cannot be read together, and `error` (may be NULL) receives one

@@ -6,6 +6,7 @@
 #include "api/image_meta.h"
 #include "base/rounding.h"
 #include "rt/image.h"
+#include "rt/video.h"
 
 /* The range of the elements. */
 static void measure(const RtImage *image, tess_image_facts *facts)
@@ -26,6 +27,24 @@ static void measure(const RtImage *image, tess_image_facts *facts)
     }
 }
 
+static void tell_video(const RtVideoFacts *video, tess_image_facts *facts)
+{
+    const RtVideoForm *form = &video->form;
+    facts->is_video = 1;
+    facts->is_cut = video->cut;
+    facts->frames = video->frames;
+    memcpy(facts->rate, video->rate, sizeof facts->rate);
+    tessi_video_space(form, facts->packed);
+    facts->dtype = tessi_dl_type(form->type);
+    facts->channels = form->channels;
+    facts->ndim = form->channels > 1 ? 3 : 2;
+    facts->shape[0] = form->height;
+    facts->shape[1] = form->width;
+    facts->shape[2] = form->channels;
+    facts->lo = INFINITY;
+    facts->hi = -INFINITY;
+}
+
 static bool look(const char *path, int64_t page, tess_image_facts *facts, Failure *f)
 {
     RtImage image;
@@ -34,11 +53,17 @@ static bool look(const char *path, int64_t page, tess_image_facts *facts, Failur
     request.page = page;
     request.meta = &meta;
     request.inks = true;
+    RtVideoFacts video = { .form = { .planar = false } };
+    request.video = &video;
     const bool ok = tessi_image_read(path, &request, &image, f);
     facts->format = request.format_found ? request.format_found : "";
     facts->pages = request.pages_found > 1 ? request.pages_found : 1;
     if (!ok)
         return false;
+    if (video.form.planar) {
+        tell_video(&video, facts);
+        return true;
+    }
     snprintf(facts->packed, sizeof facts->packed, "%s", request.packed_found);
     facts->dtype = tessi_dl_type(image.dtype);
     facts->ndim = image.ndim;

@@ -70,6 +70,8 @@ typedef struct RtRequest {
     const char *named; /* set by tessi_image_read: the name, of decoders that it tells something */
     const struct RowTaker
         *taker; /* who takes the rows one by one (stream.h); NULL: an image is made */
+    struct RtVideoFacts *
+        video; /* receives what a video says, which is no error then, and gives no image; or NULL */
     /* Filled in, also when the file is refused for them: */
     const char *format_found; /* its name, of a table; "": none that is known */
     char packed_found

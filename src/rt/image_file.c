@@ -2,6 +2,7 @@
 #include "rt/file.h"
 #include "rt/image.h"
 #include "rt/image_codec.h"
+#include "rt/video.h"
 #include "tessera.h"
 
 #include <stdio.h>
@@ -38,6 +39,7 @@ const ImageFormat tessi_image_formats[] = {
 };
 const size_t tessi_image_n_formats = sizeof tessi_image_formats / sizeof *tessi_image_formats;
 
+static const char a_video[] = "video (y4m)";
 /* What files begin with. A format without decoder is one we can only name. */
 static const struct {
     const char *magic;
@@ -62,7 +64,7 @@ static const struct {
     { "PF", 2, "PFM", tessi_decode_pfm },
     { "Pf", 2, "PFM", tessi_decode_pfm },
     { "GIF8", 4, "GIF", NULL },
-    { "YUV4MPEG", 8, "video (y4m)", NULL },
+    { "YUV4MPEG", 8, a_video, NULL },
     { "\xff\x0a", 2, "JXL", tessi_decode_jxl },
     { "\0\0\0\x0cJXL ", 8, "JXL", tessi_decode_jxl },
     { "BM", 2, "BMP", NULL },
@@ -190,6 +192,8 @@ static bool decode(RtInput *in, RtRequest *want, RtImage *image, Failure *f)
         if (n < signatures[i].n || memcmp(bytes, signatures[i].magic, signatures[i].n) != 0)
             continue;
         want->format_found = signatures[i].name;
+        if (signatures[i].name == a_video && want->video)
+            return tessi_video_facts(in, want->video, f);
         if (!signatures[i].decode)
             return tessi_failf(f, TESS_ERROR_UNSUPPORTED,
                                "it is a %s file; images are read from %s", signatures[i].name,

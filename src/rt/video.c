@@ -71,13 +71,17 @@ static size_t plane_size(const RtVideoForm *form, int plane)
                     * divided(form->height, chroma ? form->divide_y : 1));
 }
 
-static bool alloc_frame(RtVideo *v, Failure *f)
+static size_t frame_bytes(const RtVideoForm *form)
 {
-    const RtVideoForm *form = &v->form;
     size_t n = form->planar ? 0 : plane_size(form, 0) * (size_t)form->channels;
     for (int c = 0; form->planar && c < form->channels; c++)
         n += plane_size(form, c);
-    v->bytes = n * (size_t)tessi_type_info(form->type)->bytes;
+    return n * (size_t)tessi_type_info(form->type)->bytes;
+}
+
+static bool alloc_frame(RtVideo *v, Failure *f)
+{
+    v->bytes = frame_bytes(&v->form);
     v->frame = v->bytes <= tessi_memory_bytes() ? malloc(v->bytes) : NULL;
     return v->frame || tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
 }
@@ -118,12 +122,11 @@ static bool read_space(const char *text, RtVideoForm *form, Failure *f)
         "its colour space is '%.20s'; mono, 420, 411, 422 and 444 of 8 to 16 bits are read", text);
 }
 
-static bool read_head(RtVideo *v, Failure *f)
+static bool read_head(RtInput *in, RtVideoForm *form, Failure *f)
 {
     char line[LONGEST_LINE];
-    RtVideoForm *form = &v->form;
     *form = (RtVideoForm){ .planar = true };
-    if (!read_line(&v->in, line) || strncmp(line, "YUV4MPEG2", 9) != 0)
+    if (!read_line(in, line) || strncmp(line, "YUV4MPEG2", 9) != 0)
         return tessi_failf(f, TESS_ERROR_FILE, "it is no y4m video");
     const char *space = "420";
     for (char *save = NULL, *word = strtok_r(line + 9, " ", &save); word;
@@ -144,9 +147,8 @@ static bool read_head(RtVideo *v, Failure *f)
     return read_space(space, form, f);
 }
 
-static void write_head(RtVideo *v)
+void tessi_video_space(const RtVideoForm *form, char text[16])
 {
-    const RtVideoForm *form = &v->form;
     const char *space = form->channels == 1 ? "mono" : "444";
     char bits[8] = "";
     for (int i = 1; i < N_SPACES; i++)
@@ -155,8 +157,45 @@ static void write_head(RtVideo *v)
             space = spaces[i].name;
     if (form->bits > 8)
         snprintf(bits, sizeof bits, form->channels == 1 ? "%d" : "p%d", form->bits);
-    tessi_output_addf(&v->out, "YUV4MPEG2 W%" PRId64 " H%" PRId64 "%s C%s%s\n", form->width,
-                      form->height, form->rest, space, bits);
+    snprintf(text, 16, "%s%s", space, bits);
+}
+
+static void write_head(RtVideo *v)
+{
+    const RtVideoForm *form = &v->form;
+    char space[16];
+    tessi_video_space(form, space);
+    tessi_output_addf(&v->out, "YUV4MPEG2 W%" PRId64 " H%" PRId64 "%s C%s\n", form->width,
+                      form->height, form->rest, space);
+}
+
+/* Each frame is as long as the first: its line, and its samples. */
+static void count_frames(RtInput *in, RtVideoFacts *facts)
+{
+    const uint8_t *bytes;
+    const uint64_t left = in->size - in->at;
+    facts->frames = -1;
+    if (in->size == UINT64_MAX)
+        return;
+    const size_t n = tessi_input_peek(in, LONGEST_LINE, &bytes);
+    const uint8_t *end = n ? memchr(bytes, '\n', n) : NULL;
+    const uint64_t each = (end ? (uint64_t)(end + 1 - bytes) : n) + frame_bytes(&facts->form);
+    facts->frames = (int64_t)(left / each);
+    facts->cut = left % each != 0;
+}
+
+bool tessi_video_facts(RtInput *in, RtVideoFacts *facts, Failure *f)
+{
+    *facts = (RtVideoFacts){ .frames = -1 };
+    if (!read_head(in, &facts->form, f))
+        return false;
+    const char *rate = strstr(facts->form.rest, " F");
+    int64_t *r = facts->rate;
+    if (rate
+        && (sscanf(rate, " F%18" SCNd64 ":%18" SCNd64, &r[0], &r[1]) != 2 || r[0] < 1 || r[1] < 1))
+        r[0] = r[1] = 0;
+    count_frames(in, facts);
+    return true;
 }
 
 /* ---- Reading ---- */
@@ -178,7 +217,7 @@ bool tessi_video_open(const char *path, const RtVideoForm *form, RtVideo *v, Fai
         return false;
     if (form)
         v->form = *form;
-    if ((form || read_head(v, f)) && alloc_frame(v, f))
+    if ((form || read_head(&v->in, &v->form, f)) && alloc_frame(v, f))
         return true;
     tessi_video_close(v);
     return fail_on(f, "read", shown);

@@ -27,8 +27,19 @@ typedef struct RtVideo {
     int64_t n; /* frames so far */
 } RtVideo;
 
+/* What a y4m video says of itself. */
+typedef struct RtVideoFacts {
+    RtVideoForm form;
+    int64_t rate[2]; /* frames a second, a fraction; {0, 0}: not said */
+    int64_t frames;  /* whole ones; -1: not known, as of a pipe */
+    bool cut;        /* behind them is a part of one */
+} RtVideoFacts;
+
 /* "y4m", or a name as ffmpeg has it with the size: "rgb24:640x480". False with a sentence. */
 bool tessi_video_form(const char *text, RtVideoForm *form, bool *is_y4m, Failure *f);
+/* Reads the head; frames are counted by the size of the file, none is read. The space of y4m: "420p10". */
+bool tessi_video_facts(RtInput *in, RtVideoFacts *facts, Failure *f);
+void tessi_video_space(const RtVideoForm *form, char text[16]);
 /* Opens a file or "-"; `form` NULL: y4m, which tells its own. */
 bool tessi_video_open(const char *path, const RtVideoForm *form, RtVideo *v, Failure *f);
 /* Reads the next frame into v->frame; *end: there is none. */

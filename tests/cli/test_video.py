@@ -1,4 +1,5 @@
 """Moving pictures frame by frame through files and pipes. They are written and read here by code of the test's own."""
+import json
 import os
 import pathlib
 import struct
@@ -43,6 +44,92 @@ def read_y4m(data, sizes, code="B"):
             rest = rest[size:]
         frames.append(frame)
     return head.decode().split(" "), frames
+
+
+def test_info(folder):
+    """Frames are counted by the size of the file; of a pipe they are not known."""
+    n = WIDTH * HEIGHT
+    video, _ = y4m("420p10", (n, n // 4, n // 4), "H", 1023, "F30000:1001 Ip A1:1")
+    path = folder / "told.y4m"
+    path.write_bytes(video)
+    status, out, err = run("info", path)
+    check("info of a video", status == 0 and not err and out.splitlines() == [
+        f"{path}: video (y4m), 420p10 as uint16, {HEIGHT} x {WIDTH}, 3 channels", f"  frames: {FRAMES}",
+        "  frames a second: 29.97 (30000/1001)"], out + err)
+    status, out, err = run("info", "--json", path)
+    told = json.loads(out)
+    check("as JSON", status == 0 and told["frames"] == FRAMES and told["cut"] is False
+          and told["rate"] == [30000, 1001] and told["shape"] == [HEIGHT, WIDTH, 3], out + err)
+    (folder / "cut.dat").write_bytes(video[:-1]) # known by its content
+    status, out, err = run("info", folder / "cut.dat")
+    check("a part of a frame", status == 0 and f"frames: {FRAMES - 1}, and a part of one" in out, out + err)
+    status, out, err = raw("info", "-", stdin=video)
+    check("of a pipe", status == 0 and b"frames:" not in out and b"29.97" in out and not err, out)
+    (folder / "bare.y4m").write_bytes(y4m("mono", (n,), rest="F0:0 Ip")[0])
+    status, out, err = run("info", folder / "bare.y4m")
+    check("no rate", status == 0 and "second" not in out and f"{HEIGHT} x {WIDTH}\n" in out, out + err)
+    (folder / "bad.y4m").write_bytes(b"YUV4MPEG2 W0 H4\n")
+    status, out, err = run("info", folder / "bad.y4m")
+    check("a head that says nothing", status == 1 and "no size" in err and err.count("\n") == 1 and not out, err)
+
+
+def test_batch(folder, luma):
+    """Videos by a pattern: one after the other, each as in a run of its own; what fails, fails alone."""
+    source, out = folder / "videos", folder / "videos-out"
+    source.mkdir()
+    out.mkdir()
+    n = WIDTH * HEIGHT
+    sizes = (n, n // 4, n // 4)
+    video, _ = y4m("420jpeg", sizes)
+    (source / "a.y4m").write_bytes(video)
+    (source / "b.y4m").write_bytes(video[:-1])
+    (source / "c.y4m").write_bytes(y4m("444", (n, n, n))[0].replace(b"W6 H4", b"W4 H6"))
+    (source / "d.y4m").write_bytes(b"YUV4MPEG2 W0 H4\n")
+    status, printed, err = run("run", luma, source / "*.y4m", "gain=2", "-o", out / "{name}_n.y4m", INTERP)
+    lines = err.splitlines()
+    check("videos of a batch", status == 1 and not printed
+          and sorted(p.name for p in out.iterdir()) == ["a_n.y4m", "c_n.y4m"], err)
+    check("what failed", len(lines) == 5 and "b.y4m" in lines[0] and "frame 3" in lines[0] and "no size" in lines[1]
+          and "d.y4m" in lines[1] and "2 of 4 failed" in lines[2] and lines[3:] == [f"  {source / 'b.y4m'}",
+                                                                              f"  {source / 'd.y4m'}"], err)
+    for name in "ac":
+        run("run", luma, source / f"{name}.y4m", "-o", folder / "alone.y4m", INTERP)
+        check(f"{name} as alone", (out / f"{name}_n.y4m").read_bytes() == (folder / "alone.y4m").read_bytes())
+    # A program for any type has an instance for each kind of frames; numbers have their file in front.
+    some = folder / "any.tess"
+    some.write_text("parameter M, N;\nvector#2 any a[M, N];\nreturn a, maximum(a);\n")
+    status, printed, err = run("run", some, source / "[ac].y4m", "-o", out / "{name}_any.y4m", INTERP)
+    check("of any type", status == 0 and not err and (out / "a_any.y4m").read_bytes().endswith(video[-n:])
+          and printed.count("a.y4m: maximum(a)") == FRAMES and "c.y4m: maximum(a)" in printed, printed + err)
+    # Pictures beside them: one for all, or one for each name.
+    beside = folder / "beside.tess"
+    beside.write_text("parameter M, N;\nvector#2 uint8 a[M, N];\nvector#2 uint8 b[M, N];\nreturn max(a, b);\n")
+    (source / "e.y4m").write_bytes(video)
+    for name in "ae":
+        (source / f"{name}.pgm").write_bytes(b"P5\n%d %d\n255\n" % (WIDTH, HEIGHT) + name.encode() * n)
+    status, _, err = run("run", beside, source / "{name}.y4m", source / "{name}.pgm", "-o", out / "{name}.y4m", INTERP)
+    check("a partner is missing", status == 1 and err.count("\n") == 1 and "{name}.pgm" in err, err)
+    for name in "bcd":
+        (source / f"{name}.y4m").unlink()
+    status, _, err = run("run", beside, source / "{name}.y4m", source / "{name}.pgm", "-o", out / "{name}.y4m", INTERP)
+    least = [min(f[0]) for f in read_y4m((out / "e.y4m").read_bytes(), sizes)[1]]
+    check("two patterns", status == 0 and not err and least == [ord("e")] * FRAMES, (least, err))
+    # A page of a stack beside a video.
+    tool.write_npy(folder / "stack.npy", (3, HEIGHT, WIDTH), "|u1", [k // n * 90 for k in range(3 * n)])
+    status, _, err = run("run", beside, source / "a.y4m", folder / "stack.npy", "--page=3", "-o", out / "page.y4m",
+                         INTERP)
+    least = [min(f[0]) for f in read_y4m((out / "page.y4m").read_bytes(), sizes)[1]] if status == 0 else []
+    check("a page beside a video", status == 0 and least == [180] * FRAMES, (least, err))
+    status, _, err = run("run", luma, source / "a.y4m", "--page=3", "-o", out / "page.y4m", INTERP)
+    check("a page of nothing", status == 1 and "--page=3" in err and err.count("\n") == 1, err)
+    whole = folder / "whole.tess"
+    whole.write_text("parameter M, N;\nvector#2 uint8 a[M, N];\nvector#3 uint8 s[3, M, N];\n"
+                     "return max(a, s[=1, .., ..]);\n")
+    status, _, err = run("run", whole, source / "a.y4m", folder / "stack.npy", "-o", out / "slice.y4m", INTERP)
+    least = [min(f[0]) for f in read_y4m((out / "slice.y4m").read_bytes(), sizes)[1]] if status == 0 else []
+    check("a stack beside a video", status == 0 and least == [90] * FRAMES, (least, err))
+    status, _, err = run("run", luma, source / "*.y4m", "-o", out / "{name}.png", INTERP)
+    check("results that are no videos", status == 2 and "NAME.y4m" in err and err.count("\n") == 1, err)
 
 
 def main():
@@ -136,8 +223,8 @@ def main():
         check("a form that there is not", status == 1 and "no form of video" in err, err)
         check("nothing was written", out.read_bytes() == b"precious"
               and not [p for p in folder.iterdir() if "tess-" in p.name])
-        status, _, err = run("info", folder / "in.y4m")
-        check("info names it", status == 1 and "video" in err, err)
+        test_info(folder)
+        test_batch(folder, luma)
     tool.finish()
 
 
