@@ -123,6 +123,17 @@ static void add_text(RtBytes *out, const char *s)
     tessi_bytes_add(out, s, strlen(s));
 }
 
+/* What the pages of a result with fewer dimensions than the picture are: the axis that has as many, Z in doubt. */
+static int axis_left(const StackAxes *was, int64_t pages)
+{
+    const int other = was->n[AXIS_C] == pages ? AXIS_T : AXIS_C,
+              axis = other == AXIS_T ? AXIS_C : AXIS_T;
+    const bool lost = was->n[AXIS_Z] > 1 || was->n[other] > 1;
+    return lost && was->n[axis] == pages && was->n[AXIS_Z] != pages && was->n[other] != pages
+               ? axis
+               : AXIS_Z;
+}
+
 /* The arrangement of what is written: of two dimensions before rows T and Z, or channels in place of the one of these
  * that the picture has not; of one that of the picture, where it has as many pages. */
 static StackAxes axes_of(const char *text, const ImageRows *r)
@@ -138,6 +149,10 @@ static StackAxes axes_of(const char *text, const ImageRows *r)
     const int inner = channels && was.n[AXIS_Z] <= 1 ? AXIS_C : AXIS_Z;
     const int outer = channels && was.n[AXIS_Z] > 1 && was.n[AXIS_T] <= 1 ? AXIS_C : AXIS_T;
     a = (StackAxes){ .n = { r->pages, 1, 1 }, .order = "ZCT" };
+    if (r->row_begin == 2 && r->channels == 1 && text && read_axes(text, 1, &was)) {
+        a.n[AXIS_Z] = 1;
+        a.n[axis_left(&was, r->pages)] = r->pages;
+    }
     if (r->row_begin == 3) {
         a.n[AXIS_Z] = 1;
         a.n[inner] = v->shape[1];

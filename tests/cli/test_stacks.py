@@ -145,6 +145,31 @@ def main():
             run("run", four, folder / "c4.tif", "-o", folder / "back.npy", INTERP)
             check("and back", tool.read_npy(folder / "back.npy") == tool.read_npy(folder / "c4.npy")
                   and tool.read_npy(folder / "back.npy")[0] == (*shape, ROWS, COLUMNS))
+        # A dimension that is taken out: what is left stays what it was.
+        out_of = folder / "out_of.tess"
+        out_of.write_text("parameter K, L, M, N;\nvector#4 uint8 a[K, L, M, N];\n"
+                          "return a[=1, .., .., ..], a[.., =1, .., ..];\n")
+        for sizes, axes in (((1, 3, 2), "CT"), ((3, 1, 2), "ZT"), ((2, 3, 1), "CZ")): # Z, C, T; inner, outer
+            z, c, t = sizes
+            imagej = (f"ImageJ=1.53k\nimages=6\nchannels={c}\nslices={z}\nframes={t}\nhyperstack=true\n"
+                      "spacing=0.5\n")
+            for text in (ome("XYCZT", z, c, t), imagej):
+                write_tiff(folder / "cut.tif", [page(k) for k in range(6)], text)
+                status, _, err = run("run", out_of, folder / "cut.tif", "-o", folder / "first.tif", "-o",
+                                     folder / "second.tif", INTERP)
+                for file, left in (("first.tif", "first"), ("second.tif", "second")):
+                    # four dimensions are T before channels before Z
+                    order = [axis for axis in "TCZ" if axis in axes]
+                    stays = order[1 if left == "first" else 0]
+                    n = dict(zip("ZCT", sizes))[stays]
+                    about = description(folder / file)
+                    words = {"Z": "slices", "C": "channels", "T": "frames"}
+                    if "ImageJ" in about:
+                        right = all((f"{word}={n}\n" in about) == (axis == stays) for axis, word in words.items())
+                    else:
+                        right = all(pixels(folder / file)[0][f"Size{axis}"] == str(n if axis == stays else 1)
+                                    for axis in "ZCT")
+                    check(f"{sizes}: {stays} is left", status == 0 and right, (about, err))
         # Four dimensions without a description before: ImageJ's, or OME's by name.
         run("run", four, "ramp:2x3x4x5", "-o", folder / "j.tif", "--no-metadata", INTERP)
         check("four dimensions for ImageJ", description(folder / "j.tif")
