@@ -162,6 +162,8 @@ static bool run_decoder(ImageDecoder decoder, RtInput *in, RtRequest *want, RtIm
     free(d.passed);
     tessi_colours_end(&d);
     ok = ok && (want->taker ? settle_stream(&d, f) : settle_meta(&d, f));
+    if (!want->turn && d.turns_differ) /* the first page's is not that of the others */
+        d.meta.orientation = 0;
     if (!ok)
         tessi_image_dispose(image);
     if (ok && want->meta)

@@ -149,6 +149,11 @@ def test_orientation(folder):
     for more, shape in ((["--no-orient"], (2, 2, 3)), (["--page=1"], (1, 3, 2)), (["--page=2"], (1, 2, 3))):
         status, _, err = run("run", stack, folder / "both.tif", "-o", folder / "stack.npy", "--target=interp", *more)
         check(f"{more} of them", status == 0 and tool.read_npy(folder / "stack.npy")[0] == shape, err)
+    # As they are stored no orientation is that of all; one that they share is kept.
+    status, _, err = run("run", stack, folder / "both.tif", "-o", folder / "kept.tif", "--target=interp", "--no-orient")
+    pages = [run("info", folder / "kept.tif", f"--page={k}")[1] for k in (1, 2)]
+    check("no page says that it is turned", status == 0 and 274 not in tool.read_tags(folder / "kept.tif")
+          and all("2 x 3" in page and "orientation" not in page for page in pages), (pages, err))
 
 
 def lies(name, place):
