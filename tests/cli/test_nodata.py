@@ -2,6 +2,8 @@
 and say where they are not valid."""
 import math
 import pathlib
+import shutil
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
@@ -141,10 +143,97 @@ def test_refused(folder):
     check("no number", status == 2 and "a number, nan, or NAME=NUMBER" in err, err)
 
 
+def turns_by_hand(values, holds, rows, columns, turns):
+    """Means of 3x3 valid points of one channel, clamped at the edge, again and again."""
+    for _ in range(turns):
+        old, was = values, holds
+        values, holds = [0.0] * len(old), [False] * len(old)
+        for i in range(rows):
+            for j in range(columns):
+                near = [min(max(i + u, 0), rows - 1) * columns + min(max(j + v, 0), columns - 1)
+                        for u in (-1, 0, 1) for v in (-1, 0, 1)]
+                found = [old[k] for k in near if was[k]]
+                holds[i * columns + j] = bool(found)
+                values[i * columns + j] = sum(found) / len(found) if found else 0.0
+    return values, holds
+
+
+def test_turns(folder):
+    """A validity on its way through turns: images of any type, three channels, a hole too wide to be filled."""
+    rows, columns, turns = 13, 15, 3
+    program = write(folder, "turns.tess",
+                    "stencil near(vector#2 any X) { return mean(i = -1..1, j = -1..1 : 1.0 * X@[i, j]); }\n"
+                    "stencil start(vector#2 any X) { return 1.0 * X; }\n"
+                    "parameter M, N;\nvector#2 any photo[M, N];\nx<0> = start(photo);\n"
+                    f"for k = 1..{turns}\n    x<k> = near(x<k-1>:clamp:renormalise);\nendfor\n"
+                    f"return x<{turns}>, valid(x<{turns}>);\n")
+    holds = [not (2 <= k // columns <= 10 and 3 <= k % columns <= 12) and k % 7 != 3 for k in range(rows * columns)]
+    pixels = [[(31 * k + 17 * c) % 251 * (k % 5 != c) for c in range(3)] if h else [0] * 3 for k, h in enumerate(holds)]
+    holds = [any(pixel) for pixel in pixels] # one channel of 0 does not matter
+    for code, name in (("|u1", "bytes"), ("<u2", "words"), ("<f4", "reals")):
+        write_npy(folder / f"{name}.npy", (rows, columns, 3), code, sum(pixels, []))
+        for target in ("--target=interp", "--target=c"):
+            status, _, err = run("run", program, folder / f"{name}.npy", "-o", folder / "x.npy", "-o",
+                                 folder / "valid.npy", "--nodata=0", target)
+            check(f"turns of {name}", status == 0, err)
+            got, valid = read_npy(folder / "x.npy")[2], read_npy(folder / "valid.npy")[2]
+            for c in range(3):
+                want, known = turns_by_hand([float(pixel[c]) for pixel in pixels], holds, rows, columns, turns)
+                where = [bool(v) for v in (valid[c::3] if len(valid) == len(got) else valid)]
+                check(f"validity of {name}, channel {c}", where == known and 0 < known.count(False) < 20, known)
+                check(f"values of {name}, channel {c}", all(abs(a - b) < 1e-4 for a, b, v in zip(got[c::3], want, known)
+                                                           if v))
+
+
+def test_gdal(folder):
+    """What gdalwarp and overviews make of blocks with holes is what windows of valid points give."""
+    if not (shutil.which("gdalwarp") and shutil.which("gdal_translate")):
+        print("gdalwarp is not installed (Debian's gdal-bin): not compared with it")
+        return
+    rows, columns, no = 8, 10, -9999.0
+    values = [float((7 * k * k + 3 * k) % 97) for k in range(rows * columns)]
+    for k in (3, 12, 13, 27, 40, 41, 50, 51, 66, 79): # one block of 2x2 as a whole
+        values[k] = no
+    write_tiff(folder / "bare.tif", rows, columns, values, {})
+    place = ["-a_nodata", no, "-a_ullr", 0, rows, columns, 0, "-a_srs", "EPSG:32633", "bare.tif", "placed.tif"]
+    subprocess.run(["gdal_translate", "-q", *map(str, place)], cwd=folder, check=True)
+    made = {}
+    for how in ("average", "min", "max", "med", "half"):
+        shrink = (["gdal_translate", "-r", "average", "-outsize", "50%", "50%"] if how == "half"
+                  else ["gdalwarp", "-r", how, "-tr", "2", "2"])
+        subprocess.run([*shrink, "-q", "placed.tif", f"{how}.tif"], cwd=folder, check=True)
+        subprocess.run(["gdal_translate", "-q", "-of", "XYZ", f"{how}.tif", f"{how}.xyz"], cwd=folder, check=True)
+        made[how] = [float(line.split()[2]) for line in (folder / f"{how}.xyz").read_text().splitlines()]
+    windows = {"average": "mean", "min": "min", "max": "max", "med": "median"}
+    text = "parameter M, N;\nvector#2 float dem[M, N];\n"
+    for how, window in windows.items():
+        text += (f"stencil {how}4(vector#2 float X) {{ return {window}(i = 0..1, j = 0..1 : X@[i, j]); }}\n"
+                 f"{how}_all = {how}4(dem:clamp:renormalise);\n")
+    text += "return " + ", ".join(f"{how}_all@[(0, 2), (0, 2)]" for how in windows) + ";\n"
+    outputs = sum((["-o", folder / f"{how}.npy"] for how in windows), [])
+    status, _, err = run("run", write(folder, "gdal.tess", text), folder / "placed.tif", "--nodata", *outputs, "-q",
+                         "--target=interp")
+    check("blocks of valid points", status == 0, err)
+    ours = {how: read_npy(folder / f"{how}.npy")[2] for how in windows}
+    for how in ("average", "min", "max"):
+        check(f"GDAL's {how}", ours[how] == made[how] and made[how].count(no) == 1, (ours[how], made[how]))
+    check("GDAL's overviews", ours["average"] == made["half"], made["half"])
+    blocks = [[values[(2 * i + u) * columns + 2 * j + v] for u in (0, 1) for v in (0, 1)] for i in range(rows // 2)
+              for j in range(columns // 2)]
+    odd = [k for k, block in enumerate(blocks) if (4 - block.count(no)) % 2 == 1]
+    even = [k for k, block in enumerate(blocks) if block.count(no) in (0, 2)]
+    check("GDAL's med of an odd number", odd and all(ours["med"][k] == made["med"][k] for k in odd), made["med"])
+    kept = [sorted(x for x in blocks[k] if x != no) for k in even] # the middle has two
+    check("of an even number one of two", all({ours["med"][k], made["med"][k]} <= set(b[len(b) // 2 - 1:len(b) // 2 + 1])
+                                              for k, b in zip(even, kept)), made["med"])
+
+
 with tool.workspace() as name:
     test_values(pathlib.Path(name))
     test_nan_and_types(pathlib.Path(name))
     test_policies(pathlib.Path(name))
     test_batches(pathlib.Path(name))
     test_refused(pathlib.Path(name))
+    test_turns(pathlib.Path(name))
+    test_gdal(pathlib.Path(name))
 tool.finish()
