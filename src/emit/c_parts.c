@@ -1,5 +1,5 @@
 /* Statements that a function has several times, but for what surrounds them (loop/loop_same.h): one static function
- * for all of them, which takes what differs as arguments. */
+ * for all of them, which takes what differs as arguments; and large statements of long functions, the same way. */
 #include <string.h>
 
 #include "emit/c_file.h"
@@ -129,8 +129,11 @@ static void define(CWriter *w, const LoopPart *part, CPart *out)
     find_parameters(w, part, out);
     w->out = &w->split->text;
     w->indent = 0;
-    tessi_text_addf(w->out, "\n/* Called %u times, with other arrays and places. */\n",
-                    (unsigned)part->n_calls);
+    if (part->is_apart)
+        tessi_text_add(w->out, "\n/* Apart, since compilers take long over long functions. */\n");
+    else
+        tessi_text_addf(w->out, "\n/* Called %u times, with other arrays and places. */\n",
+                        (unsigned)part->n_calls);
     tessi_c_signature(w, "TESS_PART void ", out->name, &out->list, "");
     tessi_text_addf(w->out, "{\n%s}\n", tessi_text_str(&body));
     out->uses = uses_of(w);
@@ -225,7 +228,7 @@ CSplit *tessi_c_split(CWriter *w, const LoopParts *parts, const char *function)
     tessi_text_init(&split->text, w->arena);
     for (uint32_t i = 0; i < parts->parts.n; i++) {
         const LoopPart *part = &parts->parts.at[i];
-        if (part->n_calls < 2)
+        if (part->n_calls < 2 && !part->is_apart)
             continue;
         const LBufferId id = result_of(&part->stmt->body);
         const char *of = id.v ? w->p->buffers.at[id.v].name : NULL;

@@ -38,6 +38,8 @@ typedef VEC(LoopShift) LoopShifts;
 typedef struct LoopPart {
     const LStmt *stmt;
     uint32_t n_calls;
+    uint32_t depth, n_exprs; /* statements around it; distinct expressions in it */
+    bool is_apart;    /* it is called once, and printed apart from the long function around it */
     LoopTwins arrays; /* LOCAL buffers of the surroundings that it uses */
     LoopValues values;
 } LoopPart;

@@ -8,6 +8,9 @@
 
 /* Distinct expressions of a statement that is worth a function of its own: those of a loop nest that copies an edge. */
 enum { LEAST_EXPRS = 20 };
+/* The same of a function that compilers take longer over than in proportion, and that several of them could share; and
+ * of what is then worth a function although it stands there once. */
+enum { LONG_FUNCTION = 800, LEAST_APART = 200 };
 
 /* ---- Candidates ------------------------------------------------------------------------------ */
 
@@ -105,6 +108,7 @@ static bool find_part(void *user, const Candidate *c)
 {
     Finder *f = user;
     f->wanted = c;
+    const uint32_t n_exprs = f->same.n_exprs;
     const uint32_t known = tessi_idmap_find(&f->firsts, c->hash, is_same_part, f);
     if (known) {
         add_call(f, known - 1, c->stmt);
@@ -113,7 +117,7 @@ static bool find_part(void *user, const Candidate *c)
     /* It is the same as itself, unless it changes variables of its surroundings. */
     if (!tessi_same_statements(&f->same, c->stmt, c->stmt))
         return true;
-    LoopPart part = { .stmt = c->stmt };
+    LoopPart part = { .stmt = c->stmt, .depth = c->depth, .n_exprs = n_exprs };
     VEC_FOREACH (const LoopTwin, twin, &f->same.twins)
         VEC_PUSH(f->arena, &part.arrays, *twin);
     VEC_FOREACH (const LoopValue, value, &f->same.values)
@@ -123,6 +127,33 @@ static bool find_part(void *user, const Candidate *c)
     add_call(f, f->found.parts.n - 1, c->stmt);
     tessi_idmap_add(f->same.scratch, &f->firsts, c->hash, f->found.parts.n);
     return true;
+}
+
+static bool has_loop(const LBlock *block)
+{
+    PASS_FOREACH (s, block)
+        if (s->kind == LSTMT_FOR || has_loop(&s->body) || has_loop(&s->orelse))
+            return true;
+    return false;
+}
+
+/* Of a long function, the largest statements that are not most of it: the stages of a tile, mostly. Loops over the
+ * points of a row alone stay, which would be called for every row. */
+static void choose_apart(LoopParts *found)
+{
+    uint32_t total = 0, outermost = UINT32_MAX, chosen = UINT32_MAX;
+    VEC_FOREACH (const LoopPart, part, &found->parts) {
+        outermost = part->depth < outermost ? part->depth : outermost;
+        total += part->depth == outermost ? part->n_exprs : 0;
+    }
+    VEC_FOREACH (LoopPart, part, &found->parts) {
+        if (part->depth > chosen)
+            continue;
+        part->is_apart = total >= LONG_FUNCTION && part->n_calls == 1
+                         && part->n_exprs >= LEAST_APART && part->n_exprs <= total / 2
+                         && has_loop(&part->stmt->body);
+        chosen = part->is_apart || part->n_calls > 1 ? part->depth : UINT32_MAX;
+    }
 }
 
 LoopParts *tessi_loop_parts(const LoopProgram *p, const LoopSame *same, Arena *a)
@@ -140,6 +171,7 @@ LoopParts *tessi_loop_parts(const LoopProgram *p, const LoopSame *same, Arena *a
         finder.firsts = (IdMap){ 0 };
         finder.in_parallel.n = 0;
         walk(&finder.same, &f->body, 0, false, find_part, &finder);
+        choose_apart(&finder.found);
         parts[i] = finder.found;
     }
     tessi_scratch_close(scratch);

@@ -10,12 +10,20 @@
  * memory for each of the text (estimated from two programs in two pieces); longer texts might need over 300 MB. */
 enum { LEAST_PIECE = 16384, LEAST_BODY = 4096, MOST_TEXT = 250000, MOST_BODIES = 256 };
 
-static const char head[] = "\nstatic void ",
-                  own_head[] = "\n__attribute__((visibility(\"hidden\"))) void ";
+/* How such functions begin, and what they begin with where other pieces call them. */
+typedef struct Head {
+    const char *is, *becomes;
+} Head;
+static const Head heads[] = {
+    { "\nstatic void ", "\n__attribute__((visibility(\"hidden\"))) void " },
+    { "\nTESS_PART void ", "\n__attribute__((visibility(\"hidden\"), noinline)) void " },
+};
+enum { N_HEADS = sizeof heads / sizeof *heads, LONGER = 64 /* at most */ };
 
 typedef struct Body {
     /* the line break before, the one before its brace, the first behind it */
     const char *head, *at, *end;
+    const Head *kind;
     size_t piece;
 } Body;
 
@@ -24,12 +32,26 @@ static size_t length(const Body *b)
     return (size_t)(b->end - b->at);
 }
 
+static const char *next_head(const char *from, const Head **kind)
+{
+    const char *found = NULL;
+    for (size_t i = 0; i < N_HEADS; i++) {
+        const char *at = strstr(from, heads[i].is);
+        if (at && (!found || at < found)) {
+            found = at;
+            *kind = &heads[i];
+        }
+    }
+    return found;
+}
+
 static size_t find_bodies(const char *text, Body *bodies)
 {
     size_t n = 0;
     const char *stop = strstr(text, "\n#ifdef TESSERA_");
-    for (const char *from = text; n < MOST_BODIES && (from = strstr(from, head)) != NULL;) {
-        Body b = { .head = from, .at = strstr(from, "\n{\n") };
+    const Head *kind;
+    for (const char *from = text; n < MOST_BODIES && (from = next_head(from, &kind)) != NULL;) {
+        Body b = { .head = from, .at = strstr(from, "\n{\n"), .kind = kind };
         const char *declared = strstr(from, ";\n");
         b.end = b.at ? strstr(b.at, "\n}\n") : NULL;
         from += 1;
@@ -77,13 +99,13 @@ static void put(char **to, const char *at, const char *end)
 
 static char *piece_text(const char *text, const Body *bodies, size_t n, size_t piece)
 {
-    char *made = malloc(strlen(text) + n * sizeof own_head + 1), *to = made;
+    char *made = malloc(strlen(text) + n * LONGER + 2), *to = made;
     const char *at = text;
     for (size_t i = 0; made && i < n; i++) {
         const Body *b = &bodies[i];
         put(&to, at, b->head);
-        put(&to, own_head, own_head + sizeof own_head - 1);
-        put(&to, b->head + sizeof head - 1, b->at);
+        put(&to, b->kind->becomes, b->kind->becomes + strlen(b->kind->becomes));
+        put(&to, b->head + strlen(b->kind->is), b->at);
         if (b->piece == piece)
             put(&to, b->at, b->end);
         else

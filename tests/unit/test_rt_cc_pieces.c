@@ -23,9 +23,9 @@ static char *text_of(size_t bytes)
 {
     char *text = malloc(2 * bytes + 1000), *to = text;
     assert_non_null(text);
-    to += sprintf(to, "#include <stdint.h>\n");
+    to += sprintf(to, "#include <stdint.h>\n#define TESS_PART static\n");
     for (int k = 0; k < 2; k++) {
-        to += sprintf(to, "\nstatic void part%d(volatile int *to)\n{\n", k);
+        to += sprintf(to, "\n%s void part%d(volatile int *to)\n{\n", k ? "TESS_PART" : "static", k);
         for (size_t i = 0; i < bytes / LINE; i++)
             to += sprintf(to, "    *to += %d0;\n", k + 1);
         to += sprintf(to, "}\n\nstatic int between%d(void)\n{\n    return %d;\n}\n", k, k);
@@ -54,6 +54,7 @@ static void functions_are_shared_out(void **state)
         assert_true(!times(piece[k], "+= 10;") == (times(other, "+= 10;") > 0));
         assert_true(!times(piece[k], "+= 20;") == (times(other, "+= 20;") > 0));
         assert_int_equal(times(piece[k], "hidden"), 2);
+        assert_int_equal(times(piece[k], "noinline"), 1);
         assert_int_equal(times(piece[k], "between0(void)"), 1);
         assert_int_equal(times(piece[k], "int entry"), k == 0);
     }
