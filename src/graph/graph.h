@@ -475,11 +475,11 @@ Graph *tessi_graph_simplify_rolled(const Graph *g, Arena *a, FpMode fp);
 Graph *tessi_graph_simplify_as_written(const Graph *g, Arena *a, FpMode fp);
 
 /* ---- graph_repeat.c: repeats ------------------------------------------------------------------------------------ */
+enum { LEAST_TURNS = 8 }; /* fewer are computed together as one chain of stages */
 /* Loops whose turns are equal but for the number of the turn become repeats; others, and those of fewer than `least`
  * turns, stay as they are. Returns `g` where there are none. A loop of which only the run knows the number of turns
  * has to become one, as has one with a condition: `fault` is a sentence about the one at `span` that does not, or NULL;
  * `of_run` (unless it is NULL) tells which of them it is. */
-enum { LEAST_TURNS = 8 }; /* fewer are computed together as one chain of stages */
 Graph *tessi_graph_find_repeats(Graph *g, Arena *a, uint32_t least, const char **fault, Span *span,
                                 bool *of_run);
 /* The same of a graph whose turns were written out, without what nothing needs. */

@@ -106,12 +106,10 @@ static void run(tess_shares *s)
         FAIL("%s", tess_shares_error(s));
 }
 
-static void test_text(const char *text, const char *what, int outputs, int grown)
+/* Two runs over shares of the image against the results of one device. */
+static void test_shares(tess_program *many, const DLTensor *in, tess_args *a, int outputs,
+                        int grown)
 {
-    DLTensor *in = image(what);
-    tess_program *one = compile(text, 0), *many = compile(text, 3);
-    tess_args *a = args_for(one, in);
-    EXPECT(tess_run(one, a, NULL) == TESS_OK);
     tess_shares *s = share(many, in);
     scatter(s, in);
     for (int k = 0; k < 2; k++) {
@@ -124,6 +122,15 @@ static void test_text(const char *text, const char *what, int outputs, int grown
         }
     }
     tess_shares_free(s);
+}
+
+static void test_text(const char *text, const char *what, int outputs, int grown)
+{
+    DLTensor *in = image(what);
+    tess_program *one = compile(text, 0), *many = compile(text, 3);
+    tess_args *a = args_for(one, in);
+    EXPECT(tess_run(one, a, NULL) == TESS_OK);
+    test_shares(many, in, a, outputs, grown);
     tess_args_free(a);
     tess_program_free(one);
     tess_program_free(many);
@@ -190,18 +197,7 @@ static void test_rounds(const char *text, const char *what, int outputs, int gro
         FAIL("%s: %s", text, tess_rounds_error(rounds));
     EXPECT(tess_rounds_count(rounds) >= least);
     tess_rounds_free(rounds);
-    tess_shares *s = share(many, in);
-    scatter(s, in);
-    for (int k = 0; k < 2; k++) {
-        run(s);
-        EXPECT(tess_shares_wait(s) == TESS_OK);
-        for (int o = 0; o < outputs; o++) {
-            const DLTensor *want;
-            EXPECT(tess_args_result(a, (size_t)o, &want) == TESS_OK);
-            compare(s, (size_t)o, want, o < grown);
-        }
-    }
-    tess_shares_free(s);
+    test_shares(many, in, a, outputs, grown);
     test_host(many, in, a, outputs);
     tess_args_free(a);
     tess_program_free(one);
