@@ -18,6 +18,7 @@ void tessi_loop_share(LoopProgram *p);
 
 /* Vector loops of CPUs (loop/vector.h). */
 void tessi_loop_channels_side_by_side(LoopProgram *p);
+void tessi_loop_sampled(LoopProgram *p);
 void tessi_loop_turn(LoopProgram *p);
 void tessi_loop_dots(LoopProgram *p);
 void tessi_loop_slide(LoopProgram *p);

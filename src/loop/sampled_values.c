@@ -1,0 +1,371 @@
+/* The pass `sampled`: which values it keeps. */
+#include "loop/sampled.h"
+
+#include <string.h>
+
+enum {
+    LEAST_COST = 4,
+    LEAST_SUM = 8
+}; /* operations of a point that a table saves; all tables together */
+enum { MOST_COST = 400, MOST_DEPTH = 60 };
+enum { MIXED = UINT32_MAX }; /* a key: not of one row */
+
+static uint32_t *note(Sampled *s, Notes *notes, LExprId id)
+{
+    if (id.v >= notes->n) {
+        const uint32_t n = 2 * (id.v + 64);
+        uint32_t *at = ARENA_NEW_ARRAY(s->scratch, uint32_t, n);
+        if (notes->n)
+            memcpy(at, notes->at, notes->n * sizeof *at);
+        notes->at = at;
+        notes->n = n;
+    }
+    return &notes->at[id.v];
+}
+
+/* ---- What values depend on --------------------------------------------------------------------------------------- */
+
+static uint32_t depends_of(Sampled *s, const LExpr *e)
+{
+    uint32_t on = 0;
+    if (e->kind == LEXPR_VAR) {
+        const LVarId v = e->var;
+        if (v.v == s->points->var.v)
+            return ON_POINT;
+        if (v.v == s->rows->var.v || v.v >= s->n_vars)
+            return ON_ROW;
+        if (s->p->vars.at[v.v].is_mutable || s->where[v.v] == WHERE_INSIDE)
+            return ON_MORE;
+        return s->where[v.v] == WHERE_OUTSIDE ? 0 : tessi_sampled_depends(s, s->definition[v.v]->a);
+    }
+    if (e->lanes
+        || (e->kind == LEXPR_LOAD
+            && (s->stored[e->buffer.v] || s->p->buffers.at[e->buffer.v].kind == LBUF_OUTPUT
+                || s->p->buffers.at[e->buffer.v].lanes || e->ref)))
+        on = ON_MORE;
+    for (int i = 0; i < e->n_args; i++)
+        on |= tessi_sampled_depends(s, e->arg[i]);
+    return on;
+}
+
+uint32_t tessi_sampled_depends(Sampled *s, LExprId id)
+{
+    if (!*note(s, &s->depends, id)) {
+        const LExpr e = *tessi_lexpr(s->p, id);
+        const uint32_t on = depends_of(s, &e);
+        *note(s, &s->depends, id) = on + 1;
+    }
+    return *note(s, &s->depends, id) - 1;
+}
+
+static LExprId whole(void *s, LExprId id)
+{
+    return tessi_sampled_whole(s, id);
+}
+
+LExprId tessi_sampled_whole(Sampled *s, LExprId id)
+{
+    if (!*note(s, &s->whole, id)) {
+        const LExpr *e = tessi_lexpr(s->p, id);
+        const bool named =
+            e->kind == LEXPR_VAR && e->var.v < s->n_vars && s->where[e->var.v] == WHERE_POINT;
+        const LExprId as = named ? tessi_sampled_whole(s, s->definition[e->var.v]->a)
+                                 : tessi_pass_changed(s->p, id, whole, s);
+        *note(s, &s->whole, id) = as.v;
+    }
+    return (LExprId){ *note(s, &s->whole, id) };
+}
+
+/* ---- What they cost ---------------------------------------------------------------------------------------------- */
+
+/* Integers in lanes, where an operation costs what a load costs. */
+static bool is_light(const LoopProgram *p, const LExpr *e)
+{
+    if (e->kind == LEXPR_CAST)
+        return !tessi_is_real(e->type) && !tessi_is_real(tessi_lexpr(p, e->arg[0])->type);
+    if (e->kind != LEXPR_OP)
+        return false;
+    switch (e->op) {
+    case OP_DIV:
+    case OP_MOD:
+    case OP_POW: return false;
+    case OP_FLOORDIV:
+    case OP_FLOORMOD: return true; /* an index: as wide as it has to be in the loop alone */
+    default: return !tessi_is_real(e->type);
+    }
+}
+
+static uint32_t cost_of_op(const LExpr *e)
+{
+    switch (e->op) {
+    case OP_DIV:
+    case OP_MOD:
+    case OP_FLOORDIV:
+    case OP_FLOORMOD: return tessi_is_real(e->type) ? 5 : 10;
+    case OP_SQRT: return 6;
+    default: return e->op >= OP_RSQRT && e->op <= OP_HYPOT ? 20 : 1;
+    }
+}
+
+static uint32_t cost_of(Sampled *s, LExprId id)
+{
+    if (!*note(s, &s->cost, id)) {
+        const LExpr e = *tessi_lexpr(s->p, id);
+        uint32_t cost = 0;
+        if (tessi_sampled_depends(s, id) & ON_POINT) {
+            const bool to_integer = e.kind != LEXPR_VAR && e.n_args && !tessi_is_real(e.type)
+                                    && tessi_is_real(tessi_lexpr(s->p, e.arg[0])->type);
+            if (e.kind == LEXPR_CAST || e.kind == LEXPR_SAT)
+                cost = to_integer ? 4 : 1;
+            else if (e.kind == LEXPR_LOAD)
+                cost = 1;
+            else if (e.kind == LEXPR_OP)
+                cost = cost_of_op(&e);
+            for (int i = 0; i < e.n_args && cost < MOST_COST; i++)
+                cost += cost_of(s, e.arg[i]);
+        }
+        *note(s, &s->cost, id) = (cost < MOST_COST ? cost : MOST_COST) + 1;
+    }
+    return *note(s, &s->cost, id) - 1;
+}
+
+/* ---- Of rows that are read --------------------------------------------------------------------------------------- */
+
+/* The points of a row stand side by side. */
+static bool is_beside(Sampled *s, LExprId id)
+{
+    const LExpr *e = tessi_lexpr(s->p, id);
+    while (e->kind == LEXPR_OP && (e->op == OP_ADD || e->op == OP_SUB)
+           && !tessi_sampled_depends(s, e->arg[1]))
+        e = tessi_lexpr(s->p, e->arg[0]);
+    return e->kind == LEXPR_VAR && e->var.v == s->points->var.v;
+}
+
+static uint32_t key_of(Sampled *s, LExprId id);
+
+static uint32_t key_of_load(Sampled *s, const LExpr *e)
+{
+    uint32_t key = 0;
+    for (int i = 0; i < e->n_args; i++) {
+        const uint32_t on = tessi_sampled_depends(s, e->arg[i]);
+        if (!(on & ON_ROW))
+            continue;
+        if (i == e->n_args - 1 || on != ON_ROW || (key && key != e->arg[i].v))
+            return MIXED;
+        key = e->arg[i].v;
+    }
+    return key;
+}
+
+/* The index of the one row that a whole value is of; 0: it is the same for all. */
+static uint32_t key_of(Sampled *s, LExprId id)
+{
+    const uint32_t on = tessi_sampled_depends(s, id);
+    if (!(on & ON_ROW) || on & ON_MORE)
+        return on & ON_MORE ? MIXED : 0;
+    if (!*note(s, &s->key, id)) {
+        const LExpr e = *tessi_lexpr(s->p, id);
+        uint32_t key = e.kind == LEXPR_LOAD ? key_of_load(s, &e) : e.n_args ? 0 : MIXED;
+        for (int i = 0; i < e.n_args && e.kind != LEXPR_LOAD && key != MIXED; i++) {
+            const uint32_t other = key_of(s, e.arg[i]);
+            key = !key || key == other || !other ? key | other : MIXED;
+        }
+        *note(s, &s->key, id) = key;
+    }
+    return *note(s, &s->key, id);
+}
+
+/* It loads from places that are not side by side. */
+static bool is_scattered(Sampled *s, LExprId id, int depth)
+{
+    const LExpr e = *tessi_lexpr(s->p, id);
+    if (depth > MOST_DEPTH || !(tessi_sampled_depends(s, id) & ON_ROW))
+        return false;
+    if (e.kind == LEXPR_LOAD) {
+        const LExprId last = e.arg[e.n_args - 1];
+        return tessi_sampled_depends(s, last) & ON_POINT && !is_beside(s, last);
+    }
+    for (int i = 0; i < e.n_args; i++)
+        if (is_scattered(s, e.arg[i], depth + 1))
+            return true;
+    return false;
+}
+
+static LExprId put(Sampled *s, LExprId id, uint32_t key)
+{
+    if (id.v == key)
+        return s->read;
+    const LExpr e = *tessi_lexpr(s->p, id);
+    if (!(tessi_sampled_depends(s, id) & ON_ROW))
+        return id;
+    LExprId arg[LOOP_MAX_DIMS] = { { 0 } };
+    for (int i = 0; i < e.n_args; i++)
+        arg[i] = put(s, e.arg[i], key);
+    return tessi_lexpr_with_args(s->p, &e, arg);
+}
+
+/* The value with the row left open. */
+static LExprId form_of(Sampled *s, LExprId id)
+{
+    if (!*note(s, &s->form, id)) {
+        const LExprId form = put(s, id, key_of(s, id));
+        *note(s, &s->form, id) = form.v;
+    }
+    return (LExprId){ *note(s, &s->form, id) };
+}
+
+static bool can_be_stored(ScalarType t)
+{
+    return t != TYPE_BOOL && t != TYPE_INDEX && t != TYPE_F16;
+}
+
+static Samples *samples_of(Sampled *s, LExprId form)
+{
+    uint32_t i = 0;
+    while (i < s->n_samples && s->samples[i].form.v != form.v)
+        i++;
+    if (i == SAMPLED_MOST_ROWS)
+        return NULL;
+    if (i == s->n_samples)
+        s->samples[s->n_samples++] = (Samples){ .form = form };
+    return &s->samples[i];
+}
+
+/* Keeps a value of one row, if it is worth it. */
+static bool take_row(Sampled *s, LExprId id)
+{
+    const uint32_t key = key_of(s, id);
+    if (!key || key == MIXED || !(tessi_sampled_depends(s, id) & ON_POINT)
+        || !can_be_stored(tessi_lexpr(s->p, id)->type) || cost_of(s, id) >= MOST_COST
+        || !is_scattered(s, id, 0))
+        return false;
+    Samples *samples = samples_of(s, form_of(s, id));
+    for (uint32_t i = 0; samples && i < samples->n; i++)
+        if (samples->row[i].v == key)
+            return true;
+    if (!samples || samples->n == SAMPLED_MOST_LINES)
+        return false;
+    samples->row[samples->n++] = (LExprId){ key };
+    return true;
+}
+
+/* Rows of images stay as they were stored. */
+static bool widens(const LoopProgram *p, const LExpr *e)
+{
+    if (e->kind != LEXPR_CAST)
+        return false;
+    const ScalarType from = tessi_lexpr(p, e->arg[0])->type;
+    return can_be_stored(from) && tessi_type_info(from)->bytes < tessi_type_info(e->type)->bytes;
+}
+
+static void find_rows(Sampled *s, LExprId id, int depth)
+{
+    const LExpr e = *tessi_lexpr(s->p, id);
+    if (!(tessi_sampled_depends(s, id) & ON_ROW) || depth > MOST_DEPTH)
+        return;
+    if (!widens(s->p, &e) && take_row(s, id))
+        return;
+    for (int i = 0; i < e.n_args; i++)
+        find_rows(s, e.arg[i], depth + 1);
+}
+
+/* Each row reads one of its own, so that none is read again. */
+static bool is_read_once(Sampled *s, const Samples *samples)
+{
+    LExprId at = samples->row[0];
+    for (int k = 0; k < MOST_DEPTH; k++) {
+        const LExpr *e = tessi_lexpr(s->p, at);
+        if (e->kind == LEXPR_VAR && e->var.v == s->rows->var.v)
+            return samples->n == 1;
+        if (e->kind == LEXPR_VAR && e->var.v < s->n_vars && s->where[e->var.v] == WHERE_ROW)
+            at = s->definition[e->var.v]->a;
+        else if (e->kind == LEXPR_OP && (e->op == OP_ADD || e->op == OP_SUB))
+            at = e->arg[tessi_sampled_depends(s, e->arg[0]) ? 0 : 1];
+        else
+            return false;
+    }
+    return false;
+}
+
+/* Those that are kept, with others of the same rows. */
+static void sort_rows(Sampled *s)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->n_samples; i++)
+        if (!is_read_once(s, &s->samples[i]))
+            s->samples[n++] = s->samples[i];
+    s->n_samples = n;
+    for (uint32_t i = 0; i < n; i++) {
+        Samples *a = &s->samples[i];
+        for (a->first = 0; a->first < i; a->first++) {
+            const Samples *b = &s->samples[a->first];
+            bool same = b->first == a->first && a->n == b->n;
+            for (uint32_t k = 0; k < a->n && same; k++)
+                same = a->row[k].v == b->row[k].v;
+            if (same)
+                break;
+        }
+    }
+}
+
+uint32_t tessi_sampled_row(Sampled *s, LExprId id, uint32_t *line)
+{
+    const uint32_t key = key_of(s, id);
+    if (!s->n_samples || !key || key == MIXED || !(tessi_sampled_depends(s, id) & ON_POINT))
+        return 0;
+    const LExprId form = form_of(s, id);
+    for (uint32_t i = 0; i < s->n_samples; i++)
+        for (*line = 0; s->samples[i].form.v == form.v && *line < s->samples[i].n; ++*line)
+            if (s->samples[i].row[*line].v == key)
+                return i + 1;
+    return 0;
+}
+
+/* ---- Of points alone --------------------------------------------------------------------------------------------- */
+
+uint32_t tessi_sampled_table(const Sampled *s, LExprId id)
+{
+    for (uint32_t i = 0; i < s->n_tables; i++)
+        if (s->table[i].value.v == id.v)
+            return i + 1;
+    return 0;
+}
+
+static void find_tables(Sampled *s, LExprId id, int depth)
+{
+    const LExpr e = *tessi_lexpr(s->p, id);
+    const uint32_t on = tessi_sampled_depends(s, id);
+    uint32_t line;
+    if (!(on & ON_POINT) || depth > MOST_DEPTH || tessi_sampled_row(s, id, &line)
+        || tessi_sampled_table(s, id))
+        return;
+    const uint32_t cost = cost_of(s, id);
+    if (on == ON_POINT && !is_light(s->p, &e) && can_be_stored(e.type) && cost >= LEAST_COST
+        && cost < MOST_COST && s->n_tables < SAMPLED_MOST_TABLES) {
+        s->table[s->n_tables++] = (Table){ .value = id };
+        return;
+    }
+    for (int i = 0; i < e.n_args; i++)
+        find_tables(s, e.arg[i], depth + 1);
+}
+
+bool tessi_sampled_find(Sampled *s)
+{
+    const Notes none = { 0 };
+    s->depends = s->whole = s->cost = s->key = s->form = s->changed = s->moved = none;
+    s->n_tables = s->n_samples = 0;
+    const LBlock *body = &s->points->body;
+    for (uint32_t i = 0; i < body->n; i++)
+        if (body->at[i]->kind == LSTMT_STORE)
+            find_rows(s, tessi_sampled_whole(s, body->at[i]->a), 0);
+    sort_rows(s);
+    for (uint32_t i = 0; i < body->n; i++)
+        if (body->at[i]->kind == LSTMT_STORE)
+            find_tables(s, tessi_sampled_whole(s, body->at[i]->a), 0);
+    for (uint32_t i = 0; i < s->n_samples; i++)
+        find_tables(s, s->samples[i].form, 0);
+    uint32_t sum = 0;
+    for (uint32_t i = 0; i < s->n_tables; i++)
+        sum += cost_of(s, s->table[i].value);
+    return s->n_samples || sum >= LEAST_SUM;
+}
