@@ -298,11 +298,13 @@ static bool is_straight(const LBlock *block)
     return true;
 }
 
-/* Names, and behind them one loop over points whose ends are the same for all rows. */
+/* Names, and behind them one loop over points whose ends are the same for all rows; inside of tiles, rows may read what
+ * those before them left in rings, and stay as they are. */
 static bool qualifies(Sampled *s)
 {
     const LBlock *body = &s->rows->body;
-    if (!body->n || s->rows->step != 1 || s->rows->lanes || s->rows->flags & LFOR_SIMD)
+    if (!body->n || !(s->rows->flags & LFOR_PARALLEL) || s->rows->step != 1 || s->rows->lanes
+        || s->rows->flags & LFOR_SIMD)
         return false;
     const LStmt *points = s->points = body->at[body->n - 1];
     for (uint32_t i = 0; i + 1 < body->n; i++)
