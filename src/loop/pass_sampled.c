@@ -55,9 +55,10 @@ typedef struct Rewriting {
     LExprId row;
 } Rewriting;
 
-static LExprId rewritten(void *user, LExprId id)
+static LExprId rewritten(void *user, LExprId id);
+
+static LExprId rewrite_value(Rewriting *r, LExprId id)
 {
-    Rewriting *r = user;
     Sampled *s = r->s;
     const LExprId k = op(s, OP_SUB, r->x, s->x_from), value = tessi_sampled_whole(s, id);
     const LExpr e = *tessi_lexpr(s->p, id);
@@ -74,16 +75,36 @@ static LExprId rewritten(void *user, LExprId id)
     return e.var.v == s->points->var.v ? r->x : id.v == s->read.v ? r->row : id;
 }
 
-/* The value with the point x instead of that of the loop. */
-static LExprId at_point(Sampled *s, LExprId id, LExprId x)
+static LExprId rewritten(void *user, LExprId id)
 {
-    const LExpr e = *tessi_lexpr(s->p, id);
-    if (e.kind == LEXPR_VAR)
-        return e.var.v == s->points->var.v ? x : id;
-    LExprId arg[LOOP_MAX_DIMS] = { { 0 } };
-    for (int i = 0; i < e.n_args; i++)
-        arg[i] = at_point(s, e.arg[i], x);
-    return e.n_args ? tessi_lexpr_with_args(s->p, &e, arg) : id;
+    Rewriting *r = user;
+    Notes *changed = &r->s->changed;
+    if (!*tessi_sampled_note(r->s, changed, id)) {
+        const LExprId as = rewrite_value(r, id);
+        *tessi_sampled_note(r->s, changed, id) = as.v;
+    }
+    return (LExprId){ *tessi_sampled_note(r->s, changed, id) };
+}
+
+static Rewriting rewriting(Sampled *s, const Lines *line, LExprId x, LExprId row)
+{
+    tessi_sampled_forget(&s->changed);
+    return (Rewriting){ .s = s, .line = line, .x = x, .row = row };
+}
+
+/* The value with the point x instead of that of the loop. */
+static LExprId moved(void *user, LExprId id)
+{
+    Rewriting *r = user;
+    Sampled *s = r->s;
+    if (!*tessi_sampled_note(s, &s->changed, id)) {
+        const LExpr *e = tessi_lexpr(s->p, id);
+        const LExprId as = e->kind != LEXPR_VAR           ? tessi_pass_changed(s->p, id, moved, r)
+                           : e->var.v == s->points->var.v ? r->x
+                                                          : id;
+        *tessi_sampled_note(s, &s->changed, id) = as.v;
+    }
+    return (LExprId){ *tessi_sampled_note(s, &s->changed, id) };
 }
 
 /* ---- Statements -------------------------------------------------------------------------------------------------- */
@@ -136,7 +157,8 @@ static void fill_tables(Sampled *s, LExprId x_to, LBlock *out)
         store->buffer = s->table[i].buffer;
         store->n_index = 1;
         store->index[0] = op(s, OP_SUB, x, s->x_from);
-        store->a = at_point(s, s->table[i].value, x);
+        Rewriting r = rewriting(s, NULL, x, s->read);
+        store->a = moved(&r, s->table[i].value);
     }
 }
 
@@ -184,8 +206,9 @@ static void fill_line(Sampled *s, uint32_t i, uint32_t k, const Known *known, co
     LStmt *branch = tessi_lstmt(s->p, out, LSTMT_IF);
     branch->a = op(s, OP_NE, known->row[k], s->samples[i].row[k]);
     set(s, known->row[k], s->samples[i].row[k], &branch->body);
-    Rewriting r = { .s = s, .row = s->samples[i].row[k] };
-    LStmt *loop = points_of(s, s->x_from, x_to, &branch->body, &r.x);
+    LExprId x;
+    LStmt *loop = points_of(s, s->x_from, x_to, &branch->body, &x);
+    Rewriting r = rewriting(s, NULL, x, s->samples[i].row[k]);
     for (uint32_t j = i; j < s->n_samples; j++) {
         const Samples *a = &s->samples[j];
         if (a->first != i)
@@ -239,7 +262,7 @@ static void rows_of(Sampled *s, LExprId from, LExprId to, LExprId x_to, LBlock *
     points->a = s->x_from;
     points->b = x_to;
     points->least = 0;
-    Rewriting r = { .s = s, .line = line, .x = variable(s->p, s->points) };
+    Rewriting r = rewriting(s, line, variable(s->p, s->points), s->read);
     for (uint32_t i = 0; i < s->points->body.n; i++) {
         LStmt *t = s->points->body.at[i];
         t->a = rewritten(&r, t->a);

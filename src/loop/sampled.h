@@ -9,9 +9,14 @@ enum { SAMPLED_MOST_TABLES = 16, SAMPLED_MOST_ROWS = 16, SAMPLED_MOST_LINES = 4 
 /* What a value depends on. */
 enum { ON_POINT = 1, ON_ROW = 2, ON_MORE = 4 /* what changes meanwhile */ };
 
-/* By LExprId, as many as have been asked for. */
+/* By LExprId, as many as have been asked for; those of an earlier round do not count, so that a new one costs nothing,
+ * however many values the program has. */
+typedef struct Note {
+    uint32_t round, value;
+} Note;
 typedef struct Notes {
-    uint32_t *at, n;
+    Note *at;
+    uint32_t n, round;
 } Notes;
 
 /* Values of the points of a row that depend on nothing else. */
@@ -39,8 +44,7 @@ typedef struct Sampled {
 
     const LStmt *rows, *points; /* the loops over y and x */
     LExprId read;
-    Notes depends, whole, cost, key, form, changed, moved;
-    LExprId to; /* `moved`: what stands for the point */
+    Notes depends, whole, cost, key, form, scattered, seen, changed;
     Table table[SAMPLED_MOST_TABLES];
     Samples samples[SAMPLED_MOST_ROWS];
     uint32_t n_tables, n_samples;
@@ -49,6 +53,9 @@ typedef struct Sampled {
 enum { WHERE_OUTSIDE, WHERE_ROW, WHERE_POINT, WHERE_INSIDE };
 
 /* ---- sampled_values.c ---- */
+/* What is noted of a value in this round; 0 at first. */
+uint32_t *tessi_sampled_note(Sampled *s, Notes *notes, LExprId id);
+void tessi_sampled_forget(Notes *notes);
 /* Finds what is worth keeping of the loops in hand; false: nothing. */
 bool tessi_sampled_find(Sampled *s);
 uint32_t tessi_sampled_depends(Sampled *s, LExprId id);

@@ -10,17 +10,37 @@ enum {
 enum { MOST_COST = 400, MOST_DEPTH = 60 };
 enum { MIXED = UINT32_MAX }; /* a key: not of one row */
 
-static uint32_t *note(Sampled *s, Notes *notes, LExprId id)
+uint32_t *tessi_sampled_note(Sampled *s, Notes *notes, LExprId id)
 {
     if (id.v >= notes->n) {
         const uint32_t n = 2 * (id.v + 64);
-        uint32_t *at = ARENA_NEW_ARRAY(s->scratch, uint32_t, n);
+        Note *at = ARENA_NEW_ARRAY(s->scratch, Note, n);
         if (notes->n)
             memcpy(at, notes->at, notes->n * sizeof *at);
         notes->at = at;
         notes->n = n;
     }
-    return &notes->at[id.v];
+    Note *note = &notes->at[id.v];
+    if (note->round != notes->round)
+        *note = (Note){ .round = notes->round };
+    return &note->value;
+}
+
+void tessi_sampled_forget(Notes *notes)
+{
+    notes->round++;
+}
+
+static uint32_t *note(Sampled *s, Notes *notes, LExprId id)
+{
+    return tessi_sampled_note(s, notes, id);
+}
+
+/* True the first time that the walk in hand comes to a value: values are shared. */
+static bool is_new(Sampled *s, LExprId id)
+{
+    uint32_t *seen = note(s, &s->seen, id);
+    return !(*seen)++;
 }
 
 /* ---- What values depend on --------------------------------------------------------------------------------------- */
@@ -176,39 +196,38 @@ static uint32_t key_of(Sampled *s, LExprId id)
 }
 
 /* It loads from places that are not side by side. */
-static bool is_scattered(Sampled *s, LExprId id, int depth)
+static bool is_scattered(Sampled *s, LExprId id)
 {
-    const LExpr e = *tessi_lexpr(s->p, id);
-    if (depth > MOST_DEPTH || !(tessi_sampled_depends(s, id) & ON_ROW))
-        return false;
-    if (e.kind == LEXPR_LOAD) {
-        const LExprId last = e.arg[e.n_args - 1];
-        return tessi_sampled_depends(s, last) & ON_POINT && !is_beside(s, last);
-    }
-    for (int i = 0; i < e.n_args; i++)
-        if (is_scattered(s, e.arg[i], depth + 1))
-            return true;
-    return false;
-}
-
-static LExprId put(Sampled *s, LExprId id, uint32_t key)
-{
-    if (id.v == key)
-        return s->read;
-    const LExpr e = *tessi_lexpr(s->p, id);
     if (!(tessi_sampled_depends(s, id) & ON_ROW))
-        return id;
-    LExprId arg[LOOP_MAX_DIMS] = { { 0 } };
-    for (int i = 0; i < e.n_args; i++)
-        arg[i] = put(s, e.arg[i], key);
-    return tessi_lexpr_with_args(s->p, &e, arg);
+        return false;
+    if (!*note(s, &s->scattered, id)) {
+        const LExpr e = *tessi_lexpr(s->p, id);
+        bool is = false;
+        if (e.kind == LEXPR_LOAD) {
+            const LExprId last = e.arg[e.n_args - 1];
+            is = tessi_sampled_depends(s, last) & ON_POINT && !is_beside(s, last);
+        }
+        for (int i = 0; i < e.n_args && e.kind != LEXPR_LOAD && !is; i++)
+            is = is_scattered(s, e.arg[i]);
+        *note(s, &s->scattered, id) = 1 + is;
+    }
+    return *note(s, &s->scattered, id) - 1;
 }
 
-/* The value with the row left open. */
+/* A value of one row with this row left open: `read` in place of the index of its loads. */
 static LExprId form_of(Sampled *s, LExprId id)
 {
+    if (!(tessi_sampled_depends(s, id) & ON_ROW))
+        return id;
     if (!*note(s, &s->form, id)) {
-        const LExprId form = put(s, id, key_of(s, id));
+        const LExpr e = *tessi_lexpr(s->p, id);
+        const uint32_t key = key_of(s, id);
+        LExprId arg[LOOP_MAX_DIMS] = { { 0 } };
+        for (int i = 0; i < e.n_args; i++)
+            arg[i] = e.kind != LEXPR_LOAD ? form_of(s, e.arg[i])
+                     : e.arg[i].v == key  ? s->read
+                                          : e.arg[i];
+        const LExprId form = tessi_lexpr_with_args(s->p, &e, arg);
         *note(s, &s->form, id) = form.v;
     }
     return (LExprId){ *note(s, &s->form, id) };
@@ -237,7 +256,7 @@ static bool take_row(Sampled *s, LExprId id)
     const uint32_t key = key_of(s, id);
     if (!key || key == MIXED || !(tessi_sampled_depends(s, id) & ON_POINT)
         || !can_be_stored(tessi_lexpr(s->p, id)->type) || cost_of(s, id) >= MOST_COST
-        || !is_scattered(s, id, 0))
+        || !is_scattered(s, id))
         return false;
     Samples *samples = samples_of(s, form_of(s, id));
     for (uint32_t i = 0; samples && i < samples->n; i++)
@@ -258,15 +277,15 @@ static bool widens(const LoopProgram *p, const LExpr *e)
     return can_be_stored(from) && tessi_type_info(from)->bytes < tessi_type_info(e->type)->bytes;
 }
 
-static void find_rows(Sampled *s, LExprId id, int depth)
+static void find_rows(Sampled *s, LExprId id)
 {
     const LExpr e = *tessi_lexpr(s->p, id);
-    if (!(tessi_sampled_depends(s, id) & ON_ROW) || depth > MOST_DEPTH)
+    if (!(tessi_sampled_depends(s, id) & ON_ROW) || !is_new(s, id))
         return;
     if (!widens(s->p, &e) && take_row(s, id))
         return;
     for (int i = 0; i < e.n_args; i++)
-        find_rows(s, e.arg[i], depth + 1);
+        find_rows(s, e.arg[i]);
 }
 
 /* Each row reads one of its own, so that none is read again. */
@@ -331,12 +350,12 @@ uint32_t tessi_sampled_table(const Sampled *s, LExprId id)
     return 0;
 }
 
-static void find_tables(Sampled *s, LExprId id, int depth)
+static void find_tables(Sampled *s, LExprId id)
 {
     const LExpr e = *tessi_lexpr(s->p, id);
     const uint32_t on = tessi_sampled_depends(s, id);
     uint32_t line;
-    if (!(on & ON_POINT) || depth > MOST_DEPTH || tessi_sampled_row(s, id, &line)
+    if (!(on & ON_POINT) || !is_new(s, id) || tessi_sampled_row(s, id, &line)
         || tessi_sampled_table(s, id))
         return;
     const uint32_t cost = cost_of(s, id);
@@ -346,24 +365,26 @@ static void find_tables(Sampled *s, LExprId id, int depth)
         return;
     }
     for (int i = 0; i < e.n_args; i++)
-        find_tables(s, e.arg[i], depth + 1);
+        find_tables(s, e.arg[i]);
 }
 
 bool tessi_sampled_find(Sampled *s)
 {
-    const Notes none = { 0 };
-    s->depends = s->whole = s->cost = s->key = s->form = s->changed = s->moved = none;
+    Notes *all[] = { &s->depends, &s->whole, &s->cost, &s->key, &s->form, &s->scattered, &s->seen };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        tessi_sampled_forget(all[i]);
     s->n_tables = s->n_samples = 0;
     const LBlock *body = &s->points->body;
     for (uint32_t i = 0; i < body->n; i++)
         if (body->at[i]->kind == LSTMT_STORE)
-            find_rows(s, tessi_sampled_whole(s, body->at[i]->a), 0);
+            find_rows(s, tessi_sampled_whole(s, body->at[i]->a));
     sort_rows(s);
+    tessi_sampled_forget(&s->seen);
     for (uint32_t i = 0; i < body->n; i++)
         if (body->at[i]->kind == LSTMT_STORE)
-            find_tables(s, tessi_sampled_whole(s, body->at[i]->a), 0);
+            find_tables(s, tessi_sampled_whole(s, body->at[i]->a));
     for (uint32_t i = 0; i < s->n_samples; i++)
-        find_tables(s, s->samples[i].form, 0);
+        find_tables(s, s->samples[i].form);
     uint32_t sum = 0;
     for (uint32_t i = 0; i < s->n_tables; i++)
         sum += cost_of(s, s->table[i].value);

@@ -338,7 +338,11 @@ def test_bad_input(folder):
         ("no such device", ["run", blur, a, "-o", out_path, "--device=9"], ["device 9"]),
         ("wrong dimensions", ["run", blur, "zero:4", "-o", out_path], ["1 dimension,"]),
         ("no such stop", ["explain", blur, "--dump=grpah"], ["graph"]),
-        ("no such pass", ["explain", blur, "--dump=loops:simplfy"], ["'simplfy'", "lower, channels, simplify"]),
+        (
+            "no such pass",
+            ["explain", blur, "--dump=loops:simplfy"],
+            ["'simplfy'", "lower, channels, sampled, simplify"],
+        ),
         (
             "no such name of a plan", ["run", blur, a, "-o", out_path, "--plan=nonsense"],
             ["'nonsense'", "lecture-tiled"],
