@@ -714,7 +714,7 @@ static bool write_page(TIFF *tiff, RtOutput *out, bool big, ImageRows *r, int64_
     if (ok && r->layout.tile)
         return tessi_tiff_write_tiles(tiff, r, page, pyramid, out) && TIFFWriteDirectory(tiff) == 1;
     if (ok && r->type != TYPE_BOOL && !r->layout.compress)
-        return tessi_tiff_write_strips(tiff, r, page, bytes) && TIFFWriteDirectory(tiff) == 1;
+        return tessi_tiff_write_strips(tiff, out, r, page, bytes) && TIFFWriteDirectory(tiff) == 1;
     for (int64_t y = 0; ok && y < r->height; y++) {
         const void *from = tessi_rows_get(r, page * r->height + y);
         if (r->type == TYPE_BOOL)

@@ -34,7 +34,7 @@ typedef struct TiffPlain {
 bool tessi_tiff_read_plain(TIFF *tiff, ImageDecode *d, const TiffPlain *plain, int64_t first,
                            uint32_t *y, bool *done, Failure *f);
 /* The rows of a page, of so many bytes each. */
-bool tessi_tiff_write_strips(TIFF *tiff, ImageRows *r, int64_t page, size_t bytes);
+bool tessi_tiff_write_strips(TIFF *tiff, RtOutput *out, ImageRows *r, int64_t page, size_t bytes);
 
 /* image_tiff_pyramid.c: smaller copies. NULL with a failure. */
 TiffPyramid *tessi_tiff_pyramid_new(const ImageRows *r, const RtOutput *out, Failure *f);

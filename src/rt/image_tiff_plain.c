@@ -66,12 +66,24 @@ bool tessi_tiff_read_plain(TIFF *tiff, ImageDecode *d, const TiffPlain *p, int64
     return true;
 }
 
-bool tessi_tiff_write_strips(TIFF *tiff, ImageRows *r, int64_t page, size_t bytes)
+/* The end of the file, where libtiff puts the next strip, becomes the beginning of a line of the cache, to which the
+ * kernel copies faster: behind a header of 8 bytes it took a fifth more of its time. */
+static bool align_end(RtOutput *out)
+{
+    enum { LINE = 64 };
+    static const uint8_t zeros[LINE];
+    const bool ok = tessi_output_seek(out, out->size);
+    if (ok && out->size % LINE)
+        tessi_output_add(out, zeros, LINE - out->size % LINE);
+    return ok && !out->error;
+}
+
+bool tessi_tiff_write_strips(TIFF *tiff, RtOutput *out, ImageRows *r, int64_t page, size_t bytes)
 {
     uint32_t per = 1;
     TIFFGetField(tiff, TIFFTAG_ROWSPERSTRIP, &per);
     uint8_t *between = malloc((size_t)per * bytes);
-    bool ok = between != NULL;
+    bool ok = between != NULL && align_end(out);
     for (int64_t y = 0; ok && y < r->height; y += per) {
         const int64_t rows = r->height - y < per ? r->height - y : per;
         int64_t n;

@@ -146,6 +146,12 @@ def test_types(folder):
                 and len(pages) == (2 if dims == 3 else 1),
                 pages,
             )
+            data = tif.read_bytes()
+            check(
+                f"{element}, {dims} dimensions, in TIFF on lines of 64 bytes",
+                all(any(data.startswith(page[5], at) for at in range(64, len(data), 64)) for page in pages),
+                pages,
+            )
             status, _, err = run("run", same, tif, "-o", back, "--target=interp")
             check(
                 f"{element}, {dims} dimensions, from TIFF", status == 0 and tool.read_npy(back) == tool.read_npy(npy),
