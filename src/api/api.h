@@ -91,8 +91,7 @@ struct Variant {
     LoopProgram *loops;
     Plan *small_plan; /* of GPUs: for images of few points, and its loops; NULL: not wanted yet */
     LoopProgram *small_loops;
-    bool *moved
-        [2]; /* of GPUs: images moved by vectors, of loops and small_loops; NULL: not asked yet */
+    struct GpuFacts *facts[2]; /* of GPUs: of loops and small_loops; NULL: not asked yet */
     const char *c_text;
     RtModule module;
     ModuleEntry entry;

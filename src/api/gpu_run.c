@@ -55,16 +55,24 @@ static bool is_small(const Graph *g, const GpuCall *call)
     return small;
 }
 
-/* Inputs, then outputs that kernels move by vectors where rows are aligned. */
-static const bool *moved_images(Variant *v, unsigned form)
+/* What loops say of every run, found out once: it takes longer than launching a kernel. */
+typedef struct GpuFacts {
+    bool *moved;  /* inputs, then outputs that kernels move by vectors where rows are aligned */
+    bool may_fit; /* 32 bits hold the indices of some runs: those within the bound */
+    LoopBound bound;
+} GpuFacts;
+
+static const GpuFacts *facts_of(Variant *v, unsigned form)
 {
-    bool **moved = &v->moved[(form & GPU_SMALL) != 0];
-    if (!*moved) {
-        const LoopProgram *loops = tessi_gpu_loops(v, form);
-        *moved = ARENA_NEW_ARRAY(&v->arena, bool, loops->inputs.n + loops->outputs.n + 1);
-        tessi_loop_moved(loops, *moved);
-    }
-    return *moved;
+    GpuFacts **at = &v->facts[(form & GPU_SMALL) != 0];
+    if (*at)
+        return *at;
+    const LoopProgram *loops = tessi_gpu_loops(v, form);
+    GpuFacts *facts = ARENA_NEW(&v->arena, GpuFacts);
+    facts->moved = ARENA_NEW_ARRAY(&v->arena, bool, loops->inputs.n + loops->outputs.n + 1);
+    tessi_loop_moved(loops, facts->moved);
+    facts->may_fit = tessi_loop_index_bound(loops, &v->arena, &facts->bound);
+    return *at = facts;
 }
 
 /* The run uses the plan for images of few points, which is made then. */
@@ -87,14 +95,14 @@ static bool form_of(const tess_program *p, Variant *v, const GpuContext *c, cons
         return false;
     if (small)
         form |= GPU_SMALL;
-    if (!tessi_loop_fits_32(tessi_gpu_loops(v, form), call->params))
+    const GpuFacts *facts = facts_of(v, form);
+    if (!facts->may_fit || tessi_loop_bound_value(&facts->bound, call->params) > INT32_MAX)
         form |= GPU_WIDE;
     if (device
             ->is_cpu) /* its compiler makes the vectors; PoCL 3.1 miscompiles ours in large kernels */
         form &= ~(unsigned)GPU_ALIGNED;
-    const bool *moved = moved_images(v, form);
     for (uint32_t i = 0; i < v->graph->inputs.n + v->graph->outputs.n; i++)
-        if (moved[i] && !tessi_gpu_is_aligned(&call->images[i], device->addresses))
+        if (facts->moved[i] && !tessi_gpu_is_aligned(&call->images[i], device->addresses))
             form &= ~(unsigned)GPU_ALIGNED;
     *out = form;
     return true;

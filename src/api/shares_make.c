@@ -454,6 +454,10 @@ static bool make(tess_shares *s, const tess_args *args, bool rounds)
     if (!s->program->backend->device)
         return tessi_failf(&s->failure, TESS_ERROR_ARGUMENT,
                            "the program's target has no device memory");
+    /* Before the programs of shares are made, each of which opens its device in a thread: PoCL is not safe against
+     * several that find it at once. */
+    if (!tessi_gpu_default_context(s->program, &s->failure))
+        return false;
     s->n = o->n_devices > 1 ? o->n_devices : 1;
     s->align = 1;
     s->share = calloc((size_t)s->n, sizeof *s->share);
