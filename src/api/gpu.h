@@ -187,6 +187,10 @@ bool tessi_gpu_touches_host(const GpuSlot *s); /* some image is in memory of the
  * and also says why not in strips when the program cannot be run so. */
 bool tessi_gpu_run_strips(const Variant *v, const GpuCode *code, const GpuCall *call,
                           DeviceStream stream, Arena *arena, int *n_strips, Failure *f);
+/* Large images of the host, in strips that cross the bus in both directions at once; *n_strips is 0 where the call is
+ * better, or only, run as a whole, which is nothing that failed. */
+bool tessi_gpu_run_piped(const Variant *v, const GpuCode *code, const GpuCall *call,
+                         DeviceStream stream, Arena *arena, int *n_strips, Failure *f);
 
 /* ---- gpu_run.c ---- */
 /* What tess_args keep for a device between runs. */

@@ -266,6 +266,22 @@ static bool run_in_strips(const Run *run, const GpuCode *code, const GpuCall *ca
     return f->status == TESS_ERROR_MEMORY && !run->p->is_part && tessi_run_in_parts(run, &why);
 }
 
+/* Large images of the host; *done: the results are there. Where memory is too short for that, the whole is tried. */
+static bool run_piped(const Run *run, const GpuCode *code, const GpuCall *call, bool *done)
+{
+    tess_args *a = run->a;
+    const double start = tessi_clock_ms();
+    *done = false;
+    if (!tessi_gpu_run_piped(run->v, code, call, run->stream, run->arena, &a->timing.strips,
+                             &a->failure))
+        return false;
+    memset(&a->failure, 0, sizeof a->failure);
+    *done = a->timing.strips > 0;
+    if (*done)
+        a->timing.run_ms = tessi_clock_ms() - start;
+    return true;
+}
+
 static bool run_whole(const Run *run, const Binding *b)
 {
     tess_program *p = run->p;
@@ -282,6 +298,9 @@ static bool run_whole(const Run *run, const Binding *b)
     if (!code)
         return false;
     call.params = tessi_gpu_params(v, code, call.params, run->arena);
+    bool done;
+    if (!run_piped(run, code, &call, &done) || done)
+        return done;
     GpuState *s = state_for(p, a, v, code);
     if (!s)
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");

@@ -1,10 +1,11 @@
-/* Runs in strips of rows, for images that do not fit the device: the kernels of the program are run on a band of rows
- * at a time, with as many rows more on both sides as the wanted rows depend on. Where such a band ends inside the
- * image its border rules answer wrongly, but only in rows that nobody wants. So no kernel knows of strips, and the
- * pixels are the same. What rows depend on is known to analysis/part; here programs are wanted of which a part is no
- * other program: nothing asks where it is, how large the whole is, or for a number of it. A sum by Fourier transforms
- * depends, in its last bits, on all rows of the pair of blocks that is transformed together: bands begin where a pair
- * does, and have all that pairs with wanted rows read. */
+/* Runs in strips of rows, for images that do not fit the device, and for large ones of the host, which cross the bus in
+ * both directions at once so. The kernels of the program are run on a band of rows at a time, with as many rows more on
+ * both sides as the wanted rows depend on. Where such a band ends inside the image its border rules answer wrongly, but
+ * only in rows that nobody wants. So no kernel knows of strips, and the pixels are the same. What rows depend on is
+ * known to analysis/part; here programs are wanted of which a part is no other program: nothing asks where it is, how
+ * large the whole is, or for a number of it. A sum by Fourier transforms depends, in its last bits, on all rows of the
+ * pair of blocks that is transformed together: bands begin where a pair does, and have all that pairs with wanted rows
+ * read. */
 #include "api/gpu.h"
 
 #include <stdlib.h>
@@ -12,8 +13,9 @@
 
 #include "analysis/part.h"
 #include "graph/graph_transform.h"
+#include "rt/thread.h"
 
-enum { ALIGNED_ROWS = 16, MOST_STEP = 1 << 24 };
+enum { ALIGNED_ROWS = 16, MOST_STEP = 1 << 24, MOST_SLOTS = 3 };
 
 typedef struct Strips {
     const Graph *g; /* that is run */
@@ -23,8 +25,9 @@ typedef struct Strips {
     const GpuCall *call;
     uint32_t n_images, param; /* param: that counts rows */
     int64_t n_rows, height;   /* of the images, and of the wanted rows of a strip */
-    GpuSlot *slot[2];
-    DeviceStream stream[2];
+    int n_slots;              /* strips on their way */
+    GpuSlot *slot[MOST_SLOTS];
+    DeviceStream stream[MOST_SLOTS];
 } Strips;
 
 static int64_t least(int64_t a, int64_t b)
@@ -112,21 +115,26 @@ static bool is_cut(const Strips *s, const char *name)
     return false;
 }
 
-/* The rows of result o that the rows begin..end of the images decide, in a band from row `from` on. */
+/* The rows of result o that the rows begin..end of the images decide, in a band from row `from` on, as far as the
+ * caller wants them. */
 static bool place_result(const Strips *s, uint32_t o, int64_t from, int64_t begin, int64_t end,
                          const int64_t *params, GpuImage *image, GpuPart *part)
 {
     const StageId stage = s->part.whole->outputs.at[o].channels.at[0].stage;
-    const int64_t all = image->size[0], first = tessi_part_point(&s->part, stage, 0, begin);
-    const int64_t last = end == s->n_rows ? all : tessi_part_point(&s->part, stage, 0, end);
-    int64_t rows;
+    const GpuPart *given = s->call->parts ? &s->call->parts[s->g->inputs.n + o] : NULL;
+    const bool is_window = given && given->is_part;
+    const int64_t skip = is_window ? given->skip : 0, stop = skip + image->size[0];
+    int64_t first = tessi_part_point(&s->part, stage, 0, begin), rows;
+    int64_t last = end == s->n_rows ? stop : tessi_part_point(&s->part, stage, 0, end);
+    first = first < skip ? skip : first;
+    last = least(last, stop);
     if (!tessi_size_eval(s->g, s->g->outputs.at[o].size[0], params, &rows))
         return false;
     *part = (GpuPart){ .is_part = true,
                        .rows = rows,
                        .skip = first - tessi_part_point(&s->part, stage, 0, from),
-                       .wanted = least(last, all) > first ? least(last, all) - first : 0 };
-    image->offset = (size_t)((int64_t)image->offset + first * image->stride_bytes[0]);
+                       .wanted = last > first ? last - first : 0 };
+    image->offset = (size_t)((int64_t)image->offset + (first - skip) * image->stride_bytes[0]);
     image->size[0] = part->wanted;
     return true;
 }
@@ -159,39 +167,127 @@ static bool prepare_strip(const Strips *s, GpuSlot *slot, int64_t begin, GpuImag
     return tessi_gpu_prepare(slot, &strip, f);
 }
 
-static bool run_strip(const Strips *s, int k, int64_t begin, GpuImage *images, GpuPart *parts,
-                      int64_t *params, Failure *f)
+/* Strips on their way: this thread sends them and starts their kernels, another one fetches what they come to, since a
+ * copy from or to ordinary memory of the host keeps the thread that asked for it. */
+typedef struct Pipe {
+    const Strips *s;
+    GpuImage *images; /* of the strip that is made ready */
+    GpuPart *parts;
+    int64_t *params;
+    mtx_t lock; /* guards what follows */
+    cnd_t changed;
+    int64_t sent, fetched; /* so many strips */
+    bool ended;            /* no more are sent */
+    Failure failure;       /* of fetching */
+} Pipe;
+
+static bool fetch(Pipe *p, int64_t number)
 {
-    return prepare_strip(s, s->slot[k], begin, images, parts, params, f)
-           && tessi_gpu_upload(s->slot[k], s->stream[k], f)
-           && tessi_gpu_launch(s->slot[k], s->stream[k], f);
+    const int k = (int)(number % p->s->n_slots);
+    Failure f = { 0 };
+    const bool ok =
+        tessi_gpu_download(p->s->slot[k], p->s->stream[k], &f)
+        && tessi_device_synchronise(tessi_gpu_slot_device(p->s->slot[k]), p->s->stream[k], &f);
+    mtx_lock(&p->lock);
+    p->fetched++;
+    if (!ok)
+        p->failure = f;
+    cnd_signal(&p->changed);
+    mtx_unlock(&p->lock);
+    return ok;
 }
 
-/* One strip comes back while the next one is being computed. */
+static int fetch_all(void *user)
+{
+    Pipe *p = user;
+    bool more = true;
+    for (int64_t number = 0; more; number++) {
+        mtx_lock(&p->lock);
+        while (number >= p->sent && !p->ended)
+            cnd_wait(&p->changed, &p->lock);
+        more = number < p->sent;
+        mtx_unlock(&p->lock);
+        more = more && fetch(p, number);
+    }
+    return 0;
+}
+
+/* The slot of the strip is free; false: fetching has failed. */
+static bool wait_for_slot(Pipe *p, int64_t number)
+{
+    mtx_lock(&p->lock);
+    while (number >= p->fetched + p->s->n_slots && !p->failure.status)
+        cnd_wait(&p->changed, &p->lock);
+    const bool ok = !p->failure.status;
+    mtx_unlock(&p->lock);
+    return ok;
+}
+
+static void say_sent(Pipe *p, bool ended)
+{
+    mtx_lock(&p->lock);
+    p->sent += !ended;
+    p->ended = ended;
+    cnd_signal(&p->changed);
+    mtx_unlock(&p->lock);
+}
+
+static bool send(const Pipe *p, int k, int64_t begin, Failure *f)
+{
+    GpuSlot *slot = p->s->slot[k];
+    const DeviceStream stream = p->s->stream[k];
+    return prepare_strip(p->s, slot, begin, p->images, p->parts, p->params, f)
+           && tessi_gpu_upload(slot, stream, f) && tessi_gpu_launch(slot, stream, f)
+           && tessi_device_flush(tessi_gpu_slot_device(slot), stream, f);
+}
+
+static bool send_all(Pipe *p, bool alone, Failure *f)
+{
+    for (int64_t begin = 0, number = 0; begin < p->s->n_rows; begin += p->s->height, number++) {
+        if (!wait_for_slot(p, number))
+            return true; /* the other thread knows why */
+        if (!send(p, (int)(number % p->s->n_slots), begin, f))
+            return false;
+        say_sent(p, false);
+        if (alone)
+            fetch(p, number);
+    }
+    return true;
+}
+
 static bool run_strips(const Strips *s, uint32_t n_params, Arena *arena, int *n_strips, Failure *f)
 {
-    Device *d = tessi_gpu_slot_device(s->slot[0]);
-    GpuImage *images = ARENA_NEW_ARRAY(arena, GpuImage, s->n_images);
-    GpuPart *parts = ARENA_NEW_ARRAY(arena, GpuPart, s->n_images);
-    int64_t *params = ARENA_NEW_ARRAY(arena, int64_t, n_params);
-    memcpy(params, s->call->params, n_params * sizeof *params);
-    int k = 0;
-    *n_strips = 0;
-    for (int64_t begin = 0; begin < s->n_rows; begin += s->height, k ^= 1, ++*n_strips) {
-        if (!run_strip(s, k, begin, images, parts, params, f)
-            || !tessi_device_flush(d, s->stream[k], f)
-            || (begin > 0 && !tessi_gpu_download(s->slot[k ^ 1], s->stream[k ^ 1], f))
-            || (begin > 0 && !tessi_device_flush(d, s->stream[k ^ 1], f)))
-            return false;
+    Pipe p = { .s = s,
+               .images = ARENA_NEW_ARRAY(arena, GpuImage, s->n_images),
+               .parts = ARENA_NEW_ARRAY(arena, GpuPart, s->n_images),
+               .params = ARENA_NEW_ARRAY(arena, int64_t, n_params) };
+    RtThread thread = { 0 };
+    memcpy(p.params, s->call->params, n_params * sizeof *p.params);
+    if (mtx_init(&p.lock, mtx_plain) != thrd_success)
+        return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+    if (cnd_init(&p.changed) != thrd_success) {
+        mtx_destroy(&p.lock);
+        return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
     }
-    return tessi_gpu_download(s->slot[k ^ 1], s->stream[k ^ 1], f);
+    const bool alone = !tessi_thread_start(&thread, fetch_all, &p);
+    bool ok = send_all(&p, alone, f);
+    say_sent(&p, true);
+    tessi_thread_join(&thread);
+    if (ok && p.failure.status) {
+        *f = p.failure;
+        ok = false;
+    }
+    *n_strips = (int)p.sent;
+    cnd_destroy(&p.changed);
+    mtx_destroy(&p.lock);
+    return ok;
 }
 
-/* Finishes both streams, whatever has happened. */
+/* Finishes all streams, whatever has happened. */
 static bool finish(const Strips *s, bool ok, Failure *f)
 {
     Device *d = tessi_gpu_slot_device(s->slot[0]);
-    for (int k = 0; k < 2; k++)
+    for (int k = 0; k < s->n_slots; k++)
         ok = tessi_device_synchronise(d, s->stream[k], ok ? f : NULL) && ok;
     return ok;
 }
@@ -200,28 +296,29 @@ static bool open_streams(Strips *s, Device *d, DeviceStream after, Failure *f)
 {
     DeviceEvent event = NULL;
     bool ok = tessi_device_record(d, after, &event, f);
-    for (int k = 0; k < 2 && ok; k++)
+    for (int k = 0; k < s->n_slots && ok; k++)
         ok = tessi_device_stream_new(d, &s->stream[k], f)
              && tessi_device_await(d, s->stream[k], event, f);
     tessi_device_event_free(d, event);
     return ok;
 }
 
-/* Smaller and smaller strips until two of them fit the device. */
-static bool try_heights(Strips *s, const GpuCode *code, Arena *arena, int *n_strips, Failure *f)
+/* Smaller and smaller strips, of these many rows at first, until as many as are on their way fit the device. */
+static bool try_heights(Strips *s, int64_t height, const GpuCode *code, Arena *arena, int *n_strips,
+                        Failure *f)
 {
     const int64_t align = s->part.align[0], margin = tessi_ratio_ceil(s->around.margin[0]);
-    for (s->height = s->n_rows;;) {
-        const int64_t half = (s->height + 1) / 2, before = s->height;
-        s->height = (half + align - 1) / align * align;
-        bool ok = false;
-        for (int k = 0; k < 2; k++)
-            s->slot[k] = tessi_gpu_slot_new(code);
-        if (s->slot[0] && s->slot[1])
+    for (;; height = (s->height + 1) / 2) {
+        const int64_t before = s->height;
+        s->height = (height + align - 1) / align * align;
+        bool ok = true;
+        for (int k = 0; k < s->n_slots; k++)
+            ok = (s->slot[k] = tessi_gpu_slot_new(code)) != NULL && ok;
+        if (ok)
             ok = finish(s, run_strips(s, code->loops->params.n, arena, n_strips, f), f);
         else
             tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
-        for (int k = 0; k < 2; k++)
+        for (int k = 0; k < s->n_slots; k++)
             tessi_gpu_slot_free(s->slot[k]);
         /* With strips lower than what they depend on, most of the work would be done again and again. */
         if (ok || f->status != TESS_ERROR_MEMORY || s->height == before || s->height <= margin)
@@ -229,6 +326,29 @@ static bool try_heights(Strips *s, const GpuCode *code, Arena *arena, int *n_str
     }
 }
 
+static bool run_on_streams(Strips *s, int64_t height, const GpuCode *code, DeviceStream stream,
+                           Arena *arena, int *n_strips, Failure *f)
+{
+    Device *d = code->context->device;
+    const bool ok =
+        open_streams(s, d, stream, f) && try_heights(s, height, code, arena, n_strips, f);
+    for (int k = 0; k < s->n_slots; k++)
+        tessi_device_stream_free(d, s->stream[k]);
+    return ok;
+}
+
+static bool make(Strips *s, int n_slots, const Variant *v, const GpuCode *code, const GpuCall *call,
+                 Arena *arena, Failure *why)
+{
+    const Plan *plan = code->form & GPU_SMALL ? v->small_plan : v->plan;
+    *s = (Strips){ .g = v->graph,
+                   .call = call,
+                   .n_slots = n_slots,
+                   .n_images = v->graph->inputs.n + v->graph->outputs.n };
+    return understand(s, v, plan, arena, why);
+}
+
+/* ---- Images that do not fit ------------------------------------------------------------------ */
 /* Behind the sentence of what does not fit: why parts of it will not do. */
 static bool add_reason(Failure *f, const Failure *why)
 {
@@ -241,12 +361,9 @@ static bool add_reason(Failure *f, const Failure *why)
 bool tessi_gpu_run_strips(const Variant *v, const GpuCode *code, const GpuCall *call,
                           DeviceStream stream, Arena *arena, int *n_strips, Failure *f)
 {
-    const Plan *plan = code->form & GPU_SMALL ? v->small_plan : v->plan;
-    Strips s = { .g = v->graph,
-                 .call = call,
-                 .n_images = v->graph->inputs.n + v->graph->outputs.n };
+    Strips s;
     Failure own = { 0 }, why = { 0 };
-    if (!understand(&s, v, plan, arena, &why))
+    if (!make(&s, 2, v, code, call, arena, &why))
         return add_reason(f, &why);
     const int64_t depends = 2 * tessi_ratio_ceil(s.around.margin[0]) + 1;
     if (s.n_rows < 2 * depends) {
@@ -255,11 +372,48 @@ bool tessi_gpu_run_strips(const Variant *v, const GpuCode *code, const GpuCall *
                     (long long)s.n_rows);
         return add_reason(f, &why);
     }
-    Device *d = code->context->device;
-    bool ok = open_streams(&s, d, stream, &own) && try_heights(&s, code, arena, n_strips, &own);
-    for (int k = 0; k < 2; k++)
-        tessi_device_stream_free(d, s.stream[k]);
+    const bool ok = run_on_streams(&s, (s.n_rows + 1) / 2, code, stream, arena, n_strips, &own);
     if (!ok)
         *f = own;
     return ok;
+}
+
+/* ---- Images of the host ---------------------------------------------------------------------- */
+/* Bytes that cross the bus; 0: some image lies on the device. */
+static double bytes_of_host(const GpuCall *call, uint32_t n_images)
+{
+    double all = 0;
+    for (uint32_t i = 0; i < n_images; i++) {
+        const GpuImage *im = &call->images[i];
+        double bytes = (double)im->pixel_bytes;
+        for (int d = 0; d < im->n_dims; d++)
+            bytes *= (double)im->size[d];
+        if (im->on_device)
+            return 0;
+        all += bytes;
+    }
+    return all;
+}
+
+bool tessi_gpu_run_piped(const Variant *v, const GpuCode *code, const GpuCall *call,
+                         DeviceStream stream, Arena *arena, int *n_strips, Failure *f)
+{
+    /* One strip is sent while another is computed and a third one comes back. A strip takes long beside what it takes
+     * to begin one, and what is sent twice is a small part of it. */
+    enum { STRIP_BYTES = 256 << 20, LEAST_STRIPS = 4, AROUND = 16 };
+    Strips s;
+    Failure why = { 0 };
+    *n_strips = 0;
+    const double strips =
+        bytes_of_host(call, v->graph->inputs.n + v->graph->outputs.n) / STRIP_BYTES;
+    if (strips < LEAST_STRIPS || !make(&s, MOST_SLOTS, v, code, call, arena, &why))
+        return true;
+    const int64_t least = AROUND * 2 * tessi_ratio_ceil(s.around.margin[0]);
+    const int64_t height = (int64_t)((double)s.n_rows / strips) + 1;
+    if (s.n_rows < LEAST_STRIPS * least)
+        return true;
+    if (run_on_streams(&s, height > least ? height : least, code, stream, arena, n_strips, f))
+        return true;
+    *n_strips = 0;
+    return f->status == TESS_ERROR_MEMORY;
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum {
-    LANES = 4,
+    LANES = 8,
     TURNS = 2,
     CHUNK = 2 << 20,
     PIECE = 4096,

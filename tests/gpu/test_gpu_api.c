@@ -320,6 +320,29 @@ static void test_devices(void)
     tess_image_free(in);
 }
 
+/* The part of a device that is too large for its memory is computed in strips, of whose rows some are others'. */
+static void test_devices_in_strips(void)
+{
+    static const char text[] =
+        "stencil f(vector#2 float a) { return a@[-2, 0] + a@[1, 1] * a; }\n"
+        "parameter M, N;\nvector#2 float a[M, N];\nreturn f(f(a:mirror):clamp);\n";
+    DLTensor *in = image("random:3:700x90");
+    tess_options o;
+    tess_options_init(&o);
+    o.target = gpu_target();
+    o.n_devices = 3;
+    o.device_bytes = 120 << 10;
+    tess_program *p = NULL;
+    EXPECT(tess_compile(text, strlen(text), "test.tess", &o, &p, NULL) == TESS_OK);
+    tess_args *a = args_of(p);
+    EXPECT(tess_args_image(a, "a", in) == TESS_OK);
+    run(p, a, NULL);
+    verify(p, a);
+    tess_args_free(a);
+    tess_program_free(p);
+    tess_image_free(in);
+}
+
 /* Programs of which parts cannot be computed apart say that memory is short, and what keeps them from strips. */
 static void test_no_strips(void)
 {
@@ -490,6 +513,7 @@ int main(void)
     test_strips_of_a_signal();
     test_parts();
     test_devices();
+    test_devices_in_strips();
     test_no_strips();
     test_high_images();
     test_threads();
@@ -497,6 +521,6 @@ int main(void)
     test_description();
     test_refusals();
     tessi_device_close(device);
-    printf("13 tests passed\n");
+    printf("14 tests passed\n");
     return 0;
 }
