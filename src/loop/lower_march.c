@@ -106,9 +106,10 @@ void tessi_march_strips(Lower *l, const PlanGroup *group, LExprId blocks, LExprI
     const EdgesFirst e = tessi_edges_first(l, block, across, at_edges, m->step);
     LExprId strip =
         tessi_scope_let(l, "strip_rows", tessi_l_select(l, e.edge, s.rows[1], s.rows[0]));
-    /* No strip begins below the image: said before the product, for the bound of what 32 bits have to hold. */
+    /* No strip begins above or below the image: said before the product, for the bound of what 32 bits have to hold. */
     LExprId y = tessi_l_op(l, OP_MIN, tessi_l_op(l, OP_FLOORDIV, e.number, e.side),
                            tessi_l_op(l, OP_SUB, rows, one));
+    y = tessi_l_op(l, OP_MAX, y, tessi_l_int(l, 0));
     y = tessi_l_op(l, OP_MUL, y, strip);
     y = tessi_l_op(l, OP_MIN, y, tessi_l_op(l, OP_SUB, rows, one));
     LExprId column = tessi_l_op(l, OP_FLOORMOD, e.number, e.side);
