@@ -15,10 +15,15 @@ typedef struct Finder {
     ExprWalk walk;
 } Finder;
 
-/* What the reads of a stage say together: offsets within lo..hi. */
+/* Offsets within lo..hi. */
+typedef struct Extent {
+    double lo, hi;
+} Extent;
+
+/* What the reads of a stage say together. */
 typedef struct Sum {
     Geometry geometry;
-    double lo[MAX_DIMS], hi[MAX_DIMS];
+    Extent offset[MAX_DIMS], middle[MAX_DIMS];
     bool any, differ; /* they have different scales */
     bool in_place;    /* one of them is the image where it is */
     bool anywhere;    /* one of them finds its place by values of pixels */
@@ -118,6 +123,7 @@ static bool read_dim(const Finder *f, const Stage *s, const Piece *piece, const 
         out->by[dim->src] = dim->scale;
     if (dim->absolute ? !computed_dim(f, s, dim, size, out) : !middle_of(f, dim, &out->offset))
         return false;
+    out->middle = out->offset;
     if (stays && !dim->absolute && dim->src >= 0 && dim->scale == 1)
         out->offset = 0;
     for (int d = 0; d < s->n_dims; d++) {
@@ -128,6 +134,7 @@ static bool read_dim(const Finder *f, const Stage *s, const Piece *piece, const 
             return false;
         out->by[d] /= piece->step[d];
         out->offset -= out->by[d] * offset;
+        out->middle -= out->by[d] * offset;
     }
     return true;
 }
@@ -135,11 +142,12 @@ static bool read_dim(const Finder *f, const Stage *s, const Piece *piece, const 
 /* The outer dimension as a function of what the inner ones are functions of. */
 static GeometryDim composed(const GeometryDim *outer, const GeometryDim *inner, int n_inner)
 {
-    GeometryDim all = { .offset = outer->offset };
+    GeometryDim all = { .offset = outer->offset, .middle = outer->middle };
     for (int i = 0; i < n_inner; i++) {
         if (outer->by[i] == 0)
             continue;
         all.offset += outer->by[i] * inner[i].offset;
+        all.middle += outer->by[i] * inner[i].middle;
         for (int d = 0; d < MAX_DIMS; d++)
             all.by[d] += outer->by[i] * inner[i].by[d];
     }
@@ -155,7 +163,16 @@ static bool is_anywhere(const Finder *f, const Access *a)
     return anywhere && f->at[a->producer.v].known;
 }
 
-/* What one read says; false: nothing. */
+/* Every so many points of the stage are this piece: it stands between others. */
+static bool is_between(const Stage *s, const Piece *piece)
+{
+    bool between = false;
+    for (int d = 0; d < s->n_dims; d++)
+        between |= piece->step[d] > 1;
+    return between;
+}
+
+/* What one read says; false: nothing. Points that are put between others lie in the middle of what they come from. */
 static bool follow(const Finder *f, const Stage *s, const Piece *piece, const Access *a, bool plain,
                    Geometry *found)
 {
@@ -172,7 +189,15 @@ static bool follow(const Finder *f, const Stage *s, const Piece *piece, const Ac
     *found = (Geometry){ .known = true, .n_dims = from->n_dims };
     for (int k = 0; k < from->n_dims; k++)
         found->dim[k] = composed(&from->dim[k], dim, a->n_dims);
+    for (int k = 0; k < from->n_dims && is_between(s, piece); k++)
+        found->dim[k].offset = found->dim[k].middle;
     return true;
+}
+
+static void widen(Extent *e, double x, bool any)
+{
+    e->lo = any ? fmin(e->lo, x) : x;
+    e->hi = any ? fmax(e->hi, x) : x;
 }
 
 static void add(const Finder *f, Sum *sum, const Geometry *x)
@@ -184,8 +209,8 @@ static void add(const Finder *f, Sum *sum, const Geometry *x)
     for (int d = 0; d < x->n_dims; d++) {
         const GeometryDim *have = &sum->geometry.dim[d];
         sum->differ |= !same_directions(have, &x->dim[d]);
-        sum->lo[d] = sum->any ? fmin(sum->lo[d], x->dim[d].offset) : x->dim[d].offset;
-        sum->hi[d] = sum->any ? fmax(sum->hi[d], x->dim[d].offset) : x->dim[d].offset;
+        widen(&sum->offset[d], x->dim[d].offset, sum->any);
+        widen(&sum->middle[d], x->dim[d].middle, sum->any);
     }
     sum->any = true;
 }
@@ -217,13 +242,17 @@ static Geometry of_computed(Finder *f, const Stage *s)
                 add(f, &sum, &found);
         }
     }
-    if (sum.in_place && !sum.anywhere && has_size_of(f, s, f->image->n_dims, f->image->size))
-        return identity(f->image);
-    if (!sum.any || sum.differ || sum.anywhere)
+    const bool in_place =
+        sum.in_place && !sum.anywhere && has_size_of(f, s, f->image->n_dims, f->image->size);
+    if (!in_place && (!sum.any || sum.differ || sum.anywhere))
         return (Geometry){ .known = false };
-    for (int d = 0; d < sum.geometry.n_dims; d++)
-        sum.geometry.dim[d].offset = (sum.lo[d] + sum.hi[d]) / 2;
-    return sum.geometry;
+    Geometry all = in_place ? identity(f->image) : sum.geometry;
+    for (int d = 0; d < all.n_dims; d++) {
+        all.dim[d].offset = in_place ? 0 : (sum.offset[d].lo + sum.offset[d].hi) / 2;
+        all.dim[d].middle =
+            sum.differ ? all.dim[d].offset : (sum.middle[d].lo + sum.middle[d].hi) / 2;
+    }
+    return all;
 }
 
 /* Running values lie where their images do; along a dimension that is dropped they lie in its middle. */
@@ -237,6 +266,7 @@ static Geometry of_source(const Finder *f, const Stage *s, bool drops)
     for (int d = 0; drops && d < all.n_dims; d++) {
         GeometryDim *dim = &all.dim[d];
         dim->offset += dim->by[dropped] * (n - 1) / 2;
+        dim->middle += dim->by[dropped] * (n - 1) / 2;
         for (int k = dropped; k < MAX_DIMS; k++)
             dim->by[k] = k + 1 < MAX_DIMS ? dim->by[k + 1] : 0;
     }

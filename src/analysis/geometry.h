@@ -6,9 +6,10 @@
 
 #include "graph/graph.h"
 
-/* Of one dimension of the input: the sum of by[d] * x[d], and offset; x is the point of the stage. */
+/* Of one dimension of the input: the sum of by[d] * x[d], and offset; x is the point of the stage. `middle` is the
+ * offset of the middle of all that the point comes from, neighbours that a filter reads besides too. */
 typedef struct GeometryDim {
-    double by[MAX_DIMS], offset;
+    double by[MAX_DIMS], offset, middle;
 } GeometryDim;
 typedef struct Geometry {
     bool known; /* the stage comes from the image, everywhere at the same scale */

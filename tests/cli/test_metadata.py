@@ -192,6 +192,35 @@ def test_computed_places(folder):
         lies(name, place)
 
 
+def test_points_between(folder):
+    """Pixels that are repeated keep the edge of the picture; those that are computed between others keep the centre of
+    its first pixel. What gdalinfo makes of it is the same, where it is there."""
+    write_tiff(folder / "geo.tif", 12, 16, range(192), GEO)
+    (folder / "between.tess").write_text(
+        'use "filters";\nstencil between(vector#2 float X) { return (X + X@[0, 1]) / 2; }\n'
+        "stencil under(vector#2 float X) { return (X@[-1, 0] + X) / 2; }\n"
+        "parameter M, N;\nvector#2 float a[M, N];\n"
+        "twice = ( @[(0, 1), (0, 2)] = a; @[(0, 1), (1, 2)] = a; );\n"
+        "columns = ( @[(0, 1), (0, 2)] = a; @[(0, 1), (1, 2)] = between(a); );\n"
+        "rows = ( @[(0, 2), (0, 1)] = under(a); @[(1, 2), (0, 1)] = a; );\n"
+        "up = upsample(a);\n"
+        "return twice, columns, rows, up, upsample(up), downsample(up), upsample(a[2.., 4..]), between(a);\n")
+    want = [((0.5, 1), (0, 0)), ((0.5, 1), (0.25, 0)), ((1, 0.5), (0, -0.25)), ((0.5, 0.5), (0.25, 0.25)),
+            ((0.25, 0.25), (0.375, 0.375)), ((1, 1), (0, 0)), ((0.5, 0.5), (4.25, 2.25)), ((1, 1), (0, 0))]
+    names = [folder / f"b{i}.tif" for i in range(len(want))]
+    status, _, err = run("run", folder / "between.tess", folder / "geo.tif", *(w for n in names for w in ("-o", n)),
+                         "--target=interp")
+    check("points between", status == 0, err)
+    for name, place in zip(names, want):
+        lies(name, place)
+        if shutil.which("gdalinfo"):
+            (fx, fy), (x, y) = place
+            info = subprocess.run(["gdalinfo", "-json", name], capture_output=True, text=True).stdout
+            said = json.loads(info)["geoTransform"]
+            hope = [500000 + 10 * x, 10 * fx, 0, 4600000 - 10 * y, 0, -10 * fy]
+            check(f"{name.name}: gdalinfo", all(abs(a - b) < 1e-6 for a, b in zip(said, hope)), (said, hope))
+
+
 def test_turned_places(folder):
     """What is turned has a matrix: east and north go to where they lie in the turned picture. What finds its places by
     values of pixels has none, and that is said."""
@@ -291,6 +320,7 @@ def main():
         test_orientation(folder)
         test_places(folder)
         test_computed_places(folder)
+        test_points_between(folder)
         test_turned_places(folder)
         test_broken(folder)
     tool.finish()
