@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import shutil
 import struct
 import subprocess
 import sys
@@ -132,6 +133,50 @@ def test_batch(folder, luma):
     check("results that are no videos", status == 2 and "NAME.y4m" in err and err.count("\n") == 1, err)
 
 
+def counted(folder, compiler):
+    """An environment with an empty cache and a compiler that writes a line whenever it is started, and that file."""
+    folder.mkdir()
+    (folder / "cache").mkdir(mode=0o700)
+    starts, cc = folder / "starts", folder / "cc"
+    starts.write_text("")
+    cc.write_text(f'#!/bin/sh\necho "$@" >> "{starts}"\nexec {compiler} "$@"\n')
+    cc.chmod(0o700)
+    return {"TESSERA_CC": str(cc), "TESSERA_CACHE": str(folder / "cache")}, starts
+
+
+def test_compiled_once(folder, luma):
+    """A program is compiled once for all frames of a video, and for all videos of a batch, whatever their sizes."""
+    compiler = os.environ.get("TESSERA_CC") or shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if not compiler:
+        return
+    n, source = WIDTH * HEIGHT, folder / "alike"
+    source.mkdir()
+    video, _ = y4m("420jpeg", (n, n // 4, n // 4))
+    other = y4m("444", (n, n, n))[0].replace(b"W6 H4", b"W4 H6")
+    for name, data in (("a", video), ("b", video), ("c", other)):
+        (source / f"{name}.y4m").write_bytes(data)
+
+    def modules(env):
+        return sorted(p.name for p in pathlib.Path(env["TESSERA_CACHE"]).rglob("*.so"))
+
+    env, starts = counted(folder / "picture", compiler)
+    (folder / "one.pgm").write_bytes(b"P5\n%d %d\n255\n" % (WIDTH, HEIGHT) + b"x" * n)
+    status, _, err = run("run", luma, folder / "one.pgm", "-o", folder / "one_n.pgm", "--target=c", env=env)
+    picture, kept = starts.read_text().count("\n"), modules(env)
+    check("a picture", status == 0 and picture > 0 and kept, err)
+    env, starts = counted(folder / "frames", compiler)
+    status, _, err = run("run", luma, source / "a.y4m", "-o", folder / "frames.y4m", "--target=c", env=env)
+    check("a video as often as a picture", status == 0 and starts.read_text().count("\n") == picture
+          and len(modules(env)) == len(kept), (picture, starts.read_text(), modules(env), err))
+    status, _, err = run("run", luma, source / "[ab].y4m", "-o", folder / "{name}_w.y4m", "--target=c", env=env)
+    check("not at all when it is known", status == 0 and starts.read_text().count("\n") == picture,
+          (starts.read_text(), err))
+    env, starts = counted(folder / "batch", compiler)
+    status, _, err = run("run", luma, source / "*.y4m", "-o", folder / "{name}_x.y4m", "--target=c", env=env)
+    check("videos of a batch as often", status == 0 and starts.read_text().count("\n") == picture
+          and len(modules(env)) == len(kept), (picture, starts.read_text(), modules(env), err))
+
+
 def main():
     with tool.workspace() as name:
         folder = pathlib.Path(name)
@@ -225,6 +270,7 @@ def main():
               and not [p for p in folder.iterdir() if "tess-" in p.name])
         test_info(folder)
         test_batch(folder, luma)
+        test_compiled_once(folder, luma)
     tool.finish()
 
 
