@@ -167,6 +167,24 @@ def lies(name, place):
           and abs(tie[3] - (500000 + 10 * x)) < 1e-6 and abs(tie[4] - (4600000 - 10 * y)) < 1e-6, (scale, tie, place))
 
 
+def test_disagreement(folder):
+    """EXIF before XMP for the orientation, JFIF before EXIF for the resolution; what results say is of one mind."""
+    same = folder / "same_rgb.tess"
+    same.write_text("parameter M, N;\nvector#2 any a[M, N];\nreturn a;\n")
+    source, result = folder / "two.jpg", folder / "two_minds.jpg"
+    run("run", same, tool.ROOT / "examples/images/chelsea.png", "-o", source, "--target=interp")
+    (was,) = exiftool(source)
+    retag(source, "-IFD0:Orientation=6", "-XMP-tiff:Orientation=3", "-IFD0:XResolution=300", "-IFD0:YResolution=300",
+          "-IFD0:ResolutionUnit=2", "-JFIF:XResolution=100", "-JFIF:YResolution=72", "-JFIF:ResolutionUnit=1")
+    status, _, err = run("run", same, source, "-o", result, "--target=interp")
+    (tags,) = exiftool(result)
+    check("two orientations", status == 0 and not err and tags["EXIF:Orientation"] == 1
+          and tags["XMP:Orientation"] == 1 and tags["File:ImageWidth"] == was["File:ImageHeight"]
+          and tags["File:ImageHeight"] == was["File:ImageWidth"], (tags, err))
+    check("two resolutions", [tags[f"JFIF:{d}Resolution"] for d in "XY"] == [72, 100]
+          and [tags[f"EXIF:{d}Resolution"] for d in "XY"] == [72, 100], tags)
+
+
 def test_computed_places(folder):
     """Indices computed from the point move and scale it too; running values, loops and projections leave it."""
     write_tiff(folder / "geo.tif", 12, 16, range(192), GEO)
@@ -320,6 +338,7 @@ def main():
         test_orientation(folder)
         test_places(folder)
         test_computed_places(folder)
+        test_disagreement(folder)
         test_points_between(folder)
         test_turned_places(folder)
         test_broken(folder)
