@@ -168,8 +168,8 @@ typedef struct ImageRows {
 const void *tessi_rows_get(ImageRows *rows, int64_t k);
 /* The same, and how many rows from k on, at most `most`, lie there one behind the other. */
 const void *tessi_rows_run(ImageRows *rows, int64_t k, int64_t most, int64_t *n);
-/* All rows, as they are. */
-void tessi_rows_put(ImageRows *rows, RtOutput *out);
+/* Rows from..to, as they are. */
+void tessi_rows_put(ImageRows *rows, int64_t from, int64_t to, RtOutput *out);
 
 /* Encoders get an image whose type and channels the format stores, and continue "cannot write
  * 'FILE': "; a failed output is reported by the caller. */

@@ -597,6 +597,6 @@ bool tessi_encode_npy(ImageRows *r, RtOutput *out, Failure *f)
         tessi_output_add(out, head.at, head.n);
     tessi_bytes_dispose(&head);
     if (!failed)
-        tessi_rows_put(r, out);
+        tessi_rows_put(r, 0, r->n_rows, out);
     return !failed || tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
 }

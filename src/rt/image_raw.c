@@ -147,6 +147,6 @@ bool tessi_decode_raw(ImageDecode *d, Failure *f)
 bool tessi_encode_raw(ImageRows *r, RtOutput *out, Failure *f)
 {
     (void)f;
-    tessi_rows_put(r, out);
+    tessi_rows_put(r, 0, r->n_rows, out);
     return true;
 }

@@ -251,13 +251,13 @@ const void *tessi_rows_run(ImageRows *r, int64_t k, int64_t most, int64_t *n)
     return row;
 }
 
-void tessi_rows_put(ImageRows *r, RtOutput *out)
+void tessi_rows_put(ImageRows *r, int64_t from, int64_t to, RtOutput *out)
 {
     enum { RUN = 1 << 22 }; /* bytes: so that who waits for rows gets them */
     const int64_t most = r->row_bytes < RUN ? RUN / (int64_t)(r->row_bytes ? r->row_bytes : 1) : 1;
-    tessi_output_expect(out, (uint64_t)r->n_rows * r->row_bytes);
-    for (int64_t k = 0, n; k < r->n_rows && !out->error; k += n) {
-        const void *rows = tessi_rows_run(r, k, most, &n);
+    tessi_output_expect(out, (uint64_t)(to - from) * r->row_bytes);
+    for (int64_t k = from, n; k < to && !out->error; k += n) {
+        const void *rows = tessi_rows_run(r, k, most < to - k ? most : to - k, &n);
         tessi_output_add(out, rows, (size_t)n * r->row_bytes);
     }
 }

@@ -49,12 +49,6 @@ enum {
 
 /* ---- A file as libtiff sees it ---- */
 
-typedef struct TiffFile {
-    RtInput *in;       /* when reading */
-    RtOutput *out;     /* when writing */
-    char message[160]; /* the first error */
-} TiffFile;
-
 static tmsize_t on_read(thandle_t handle, void *to, tmsize_t n)
 {
     TiffFile *t = handle;
@@ -69,6 +63,10 @@ static tmsize_t on_write(thandle_t handle, void *from, tmsize_t n)
     TiffFile *t = handle;
     if (!t->out || n <= 0)
         return 0;
+    if (t->told) { /* they are in the file */
+        t->told += (uint64_t)n;
+        return n;
+    }
     if (!from) /* so it writes arrays for which it got no memory */
         t->out->error = ENOMEM;
     tessi_output_add(t->out, from, (size_t)n);
@@ -78,12 +76,14 @@ static tmsize_t on_write(thandle_t handle, void *from, tmsize_t n)
 static toff_t on_size(thandle_t handle)
 {
     const TiffFile *t = handle;
-    return t->out ? t->out->size : t->in->size;
+    return t->told ? t->told : t->out ? t->out->size : t->in->size;
 }
 
 static toff_t on_seek(thandle_t handle, toff_t offset, int whence)
 {
     TiffFile *t = handle;
+    if (t->told)
+        return t->told; /* strips follow one another */
     const uint64_t here = t->out ? t->out->at : t->in->at;
     const uint64_t at = offset + (whence == SEEK_CUR ? here : whence == SEEK_END ? on_size(t) : 0);
     const bool done = t->out ? tessi_output_seek(t->out, at) : tessi_input_seek(t->in, at);
@@ -714,7 +714,7 @@ static bool write_page(TIFF *tiff, RtOutput *out, bool big, ImageRows *r, int64_
     if (ok && r->layout.tile)
         return tessi_tiff_write_tiles(tiff, r, page, pyramid, out) && TIFFWriteDirectory(tiff) == 1;
     if (ok && r->type != TYPE_BOOL && !r->layout.compress)
-        return tessi_tiff_write_strips(tiff, out, r, page, bytes) && TIFFWriteDirectory(tiff) == 1;
+        return tessi_tiff_write_strips(tiff, r, page, bytes) && TIFFWriteDirectory(tiff) == 1;
     for (int64_t y = 0; ok && y < r->height; y++) {
         const void *from = tessi_rows_get(r, page * r->height + y);
         if (r->type == TYPE_BOOL)
@@ -767,8 +767,6 @@ bool tessi_encode_tiff(ImageRows *r, RtOutput *out, Failure *f)
     const bool big = whole >= UINT32_MAX - (1u << 24);
     TIFF *tiff = open_tiff(&file, big ? "w8" : "w", 0);
     bool ok = tiff != NULL;
-    if (!r->layout.tile && !r->layout.compress)
-        tessi_output_expect(out, (uint64_t)bytes * (uint64_t)r->n_rows);
     for (int64_t page = 0; ok && page < r->pages; page++)
         ok = write_page(tiff, out, big, r, page, pyramid, row, bytes);
     ok = ok && write_pyramid(tiff, out, big, pyramid);

@@ -6,6 +6,14 @@
 
 #include "rt/image_codec.h"
 
+/* A file as libtiff sees it: what it is opened with. */
+typedef struct TiffFile {
+    RtInput *in;       /* when reading */
+    RtOutput *out;     /* when writing */
+    uint64_t told;     /* not 0: it is told of strips that are in the file, of the next one here */
+    char message[160]; /* the first error */
+} TiffFile;
+
 /* What the page says that libtiff stands at. Memory that was short shows in *m. */
 void tessi_tiff_read_meta(TIFF *tiff, RtInput *in, RtMeta *m);
 int tessi_tiff_orientation(TIFF *tiff); /* 0: not said */
@@ -34,7 +42,7 @@ typedef struct TiffPlain {
 bool tessi_tiff_read_plain(TIFF *tiff, ImageDecode *d, const TiffPlain *plain, int64_t first,
                            uint32_t *y, bool *done, Failure *f);
 /* The rows of a page, of so many bytes each. */
-bool tessi_tiff_write_strips(TIFF *tiff, RtOutput *out, ImageRows *r, int64_t page, size_t bytes);
+bool tessi_tiff_write_strips(TIFF *tiff, ImageRows *r, int64_t page, size_t bytes);
 
 /* image_tiff_pyramid.c: smaller copies. NULL with a failure. */
 TiffPyramid *tessi_tiff_pyramid_new(const ImageRows *r, const RtOutput *out, Failure *f);

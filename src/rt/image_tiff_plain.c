@@ -78,29 +78,26 @@ static bool align_end(RtOutput *out)
     return ok && !out->error;
 }
 
-bool tessi_tiff_write_strips(TIFF *tiff, RtOutput *out, ImageRows *r, int64_t page, size_t bytes)
+/* Rows go to the file many at once, as those of other plain files; libtiff, which would write a strip at a time, learns
+ * afterwards where its strips lie. */
+bool tessi_tiff_write_strips(TIFF *tiff, ImageRows *r, int64_t page, size_t bytes)
 {
+    TiffFile *file = TIFFClientdata(tiff);
     uint32_t per = 1;
     TIFFGetField(tiff, TIFFTAG_ROWSPERSTRIP, &per);
-    uint8_t *between = malloc((size_t)per * bytes);
-    bool ok = between != NULL && align_end(out);
+    if (!align_end(file->out))
+        return false;
+    const uint64_t at = file->out->at;
+    tessi_rows_put(r, page * r->height, (page + 1) * r->height, file->out);
+    bool ok = !file->out->error;
+    file->told = at;
     for (int64_t y = 0; ok && y < r->height; y += per) {
-        const int64_t rows = r->height - y < per ? r->height - y : per;
-        int64_t n;
-        const void *from = tessi_rows_run(r, page * r->height + y, rows, &n);
-        for (int64_t have = 0; n < rows || have;) {
-            memcpy(between + (size_t)have * bytes, from, (size_t)n * bytes);
-            have += n;
-            if (have == rows) {
-                from = between;
-                break;
-            }
-            from = tessi_rows_run(r, page * r->height + y + have, rows - have, &n);
-        }
-        const tmsize_t size = (tmsize_t)((size_t)rows * bytes);
-        ok = TIFFWriteRawStrip(tiff, (uint32_t)(y / per), (void *)(uintptr_t)from, size) == size;
+        const tmsize_t size =
+            (tmsize_t)(size_t)(r->height - y < per ? r->height - y : per) * (tmsize_t)bytes;
+        uint8_t nothing[1] = { 0 };
+        ok = TIFFWriteRawStrip(tiff, (uint32_t)(y / per), nothing, size) == size;
     }
-    free(between);
+    file->told = 0;
     return ok;
 }
 
