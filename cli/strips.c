@@ -412,10 +412,22 @@ static Spans order_rows(const StripRun *r, size_t number, int64_t first, int64_t
                     .n = 3 };
 }
 
+/* Results may end before the images do. */
+static bool has_all_results(const StripRun *r)
+{
+    bool all = r->n_outputs > 0;
+    for (size_t i = 0; all && i < r->n_outputs; i++) {
+        const StripOutput *o = &r->output[i];
+        all = o->writer ? o->rows == o->extent[0] : o->whole != NULL;
+    }
+    return all;
+}
+
 static bool run_span(StripRun *r, size_t number, int64_t first, int64_t all)
 {
     Strips *s = r->s;
     const StripPass *pass = &s->pass[number];
+    const bool may_stop = !pass->pass.numbers && !s->line->team;
     const bool notes = r->journal && pass->n_strips > 1 && !pass->pass.numbers;
     tess_part part, next;
     int turn = 0;
@@ -437,6 +449,8 @@ static bool run_span(StripRun *r, size_t number, int64_t first, int64_t all)
             || (notes && begin > first && !note_strip(r, begin))
             || (!pass->pass.numbers && !add_results(r)))
             return false;
+        if (may_stop && has_all_results(r))
+            break;
         part = next;
         begin = end;
     }

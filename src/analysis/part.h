@@ -33,7 +33,8 @@ typedef enum PartGivenKind {
     GIVEN_BEHIND, /* a scalar: how many are left out, over `step` */
     GIVEN_SIZE,   /* a scalar: a size of the whole */
     GIVEN_NUMBER, /* a scalar, or an image of one element: a number of whole images, stage `stage` */
-    GIVEN_COUNTS  /* an image: the histogram `stage` */
+    GIVEN_COUNTS, /* an image: the histogram `stage` */
+    GIVEN_END     /* a parameter: how many points a part has of stages with `end` in the whole */
 } PartGivenKind;
 typedef struct PartGiven {
     PartGivenKind kind;
@@ -42,6 +43,7 @@ typedef struct PartGiven {
     Ratio step;
     SizeId size; /* of the whole's graph */
     StageId stage;
+    int64_t end;
     bool is_image;
 } PartGiven;
 
@@ -63,6 +65,8 @@ typedef struct PartPass {
     bool *wanted;              /* by StageId of the whole: it is computed or read in a part */
     Ratio (*step)
         [MAX_DIMS]; /* by StageId: points of the images for one of its; num 0: it does not grow with them */
+    int64_t (
+        *end)[MAX_DIMS]; /* by StageId: points of one that ends elsewhere than the images; else 0 */
     bool *
         parted; /* by number of the input: it is cut; else it is read as a whole, where it is read */
     bool *reads; /* by number of the input: it is needed at all */
@@ -72,7 +76,8 @@ typedef struct PartPass {
 /* What passes may be. */
 enum {
     PART_WHOLE_ROWS = 1, /* the last dimension is not cut */
-    PART_FOLDS = 2       /* parts may be folded */
+    PART_FOLDS = 2,      /* parts may be folded */
+    PART_ENDS = 4        /* stages may end elsewhere than the images */
 };
 /* The pass of some results of `g` for the values of its parameters; `outputs` are results of the part, whose stages
  * are those of g. Everything in `a`. */
@@ -95,6 +100,11 @@ typedef struct PartFold {
 PartFold tessi_part_fold(const PartPass *pass, int d, int64_t from, int64_t to);
 /* The first point of `stage` at or behind point x of the images, in a dimension that is cut. */
 int64_t tessi_part_point(const PartPass *pass, StageId stage, int d, int64_t x);
+
+/* How many points a part from..to of the images has of a stage that has `end` in the whole; at least one, which may be
+ * none of them. */
+int64_t tessi_part_points(const PartPass *pass, int d, Ratio step, int64_t end, int64_t from,
+                          int64_t to);
 
 /* part_turns.c: some turns of the loop of a graph, which has one, as a graph: what is asked for of what stands before
  * it, of turns and behind it. It takes what it needs of the images, and without `before` what is `carried_K`, the image

@@ -82,7 +82,7 @@ typedef struct Finder {
     bool wraps[MAX_DIMS];
     bool ends[MAX_DIMS];     /* rules other than wrap, or other pieces, answer at an edge */
     bool composed[MAX_DIMS]; /* other pieces do */
-    bool may_fold;
+    bool may_fold, may_end;
     int64_t (*inside)
         [MAX_DIMS]; /* by StageId: points at its ends that have other pieces where images are cut */
     const Analysis *ranges; /* NULL: nobody has asked */
@@ -198,17 +198,68 @@ static void find_base(Finder *f)
 }
 
 /* ---- Which dimensions can be cut ------------------------------------------------------------- */
+/* The step of a stage in dimension d as its reads say it: all go along with the images. */
+static bool step_of_reads(Finder *f, const Stage *s, int d, Ratio *step)
+{
+    const Ratio none = { 0, 1 };
+    *step = none;
+    if (s->pieces.n != 1 || !tessi_piece_is_whole(f->g, s, &s->pieces.at[0]))
+        return false;
+    const ExprList *list = tessi_expr_walk(&f->walk, f->g, &s->pieces.at[0].body, 1);
+    VEC_FOREACH (const ExprId, at, list) {
+        const Expr *e = tessi_expr(f->g, *at);
+        if (e->kind != EXPR_LOAD)
+            continue;
+        const Access *a = tessi_access(f->g, e->access);
+        const Ratio of = d < a->n_dims ? f->pass->step[a->producer.v][d] : none;
+        if (!of.num)
+            continue;
+        const Ratio here = tessi_ratio_times(of, whole_number(a->dim[d].scale));
+        if (a->dim[d].absolute || a->dim[d].src != d || a->dim[d].scale < 1
+            || (step->num && !is_same(*step, here)))
+            return false;
+        *step = here;
+    }
+    return step->num > 0;
+}
+
+/* A stage whose points are the images' points, though it ends elsewhere than they do. */
+static bool find_end(Finder *f, StageId id, int d)
+{
+    PartPass *p = f->pass;
+    const Stage *s = tessi_stage(f->g, id);
+    const int64_t n = size_of(f, s->size[d]);
+    Ratio step;
+    if (!f->may_end || s->n_dims != p->n_dims || n < 1 || !step_of_reads(f, s, d, &step)
+        || tessi_ratio_less(whole_number(extent_of_dim(f, d) - 1),
+                            tessi_ratio_times(step, whole_number(n - 1))))
+        return false;
+    p->step[id.v][d] = step;
+    p->end[id.v][d] = n;
+    return true;
+}
+
 static void find_steps(Finder *f, StageId id)
 {
     PartPass *p = f->pass;
     const Stage *s = tessi_stage(f->g, id);
     for (int k = 0; k < s->n_dims; k++)
         for (int d = 0; d < p->n_dims; d++) {
-            if (!uses_dim(f, s->size[k], d))
+            if (p->param[d] < 0 || (!uses_dim(f, s->size[k], d) && d != k))
                 continue;
             const int64_t one = size_with(f, s->size[k], d, large);
             const int64_t two = size_with(f, s->size[k], d, 2 * large);
-            if (one < 0 || two <= one)
+            const bool grows = one >= 0 && two > one;
+            Ratio reads;
+            if (d == k && f->may_end
+                && (!grows
+                    || (step_of_reads(f, s, d, &reads)
+                        && tessi_ratio_less(reads, tessi_ratio(large, two - one))))
+                && find_end(f, id, d))
+                continue;
+            if (!uses_dim(f, s->size[k], d))
+                continue;
+            if (!grows)
                 leave_whole(f, d, s, "'%s' does not grow with the images");
             else if (d != k || s->n_dims != p->n_dims)
                 leave_whole(f, d, s, "'%s' has the images' points in another dimension");
@@ -267,7 +318,9 @@ static void look_at_dim(Finder *f, StageId user, const Piece *piece, const Acces
     const Ratio own = d < s->n_dims ? p->step[user.v][d] : (Ratio){ 0, 1 };
     int64_t offset = 1, lo, hi;
     Ratio by;
-    if (dim->absolute && stays_near(f, user, piece, dim, step, d, &lo, &hi))
+    if (p->end[a->producer.v][d] && !own.num)
+        leave_whole(f, d, s, "'%s' reads points by their number, mirrored or in another dimension");
+    else if (dim->absolute && stays_near(f, user, piece, dim, step, d, &lo, &hi))
         f->ends[d] = true;
     else if (dim->absolute)
         leave_whole(f, d, s, "'%s' computes which points it reads");
@@ -376,10 +429,16 @@ static bool find_inside(Finder *f, const Stage *s, int d, int64_t *inside)
 }
 
 /* A stage ends with the images, also where they are cut. */
-static void see_end(Finder *f, const Stage *s, int d, Ratio step)
+static void see_end(Finder *f, StageId id, int d, Ratio step)
 {
     PartPass *p = f->pass;
+    const Stage *s = tessi_stage(f->g, id);
     const int64_t whole = extent_of_dim(f, d), size = size_of(f, s->size[d]);
+    if (f->pass->end[id.v][d]) {
+        if (f->wraps[d])
+            leave_whole(f, d, s, "'%s' ends elsewhere than the images, which wrap around");
+        return;
+    }
     if (f->wraps[d] && !p->folded[d] && s->size[d].v != p->base[d].v)
         leave_whole(f, d, s, "'%s' has another size than the images, which wrap around");
     for (int64_t less = p->align[d]; less <= 2 * p->align[d] && less < whole; less += p->align[d]) {
@@ -452,7 +511,7 @@ static void see_ends(Finder *f)
     GRAPH_FOREACH_STAGE (f->g, id)
         for (int d = 0; d < tessi_stage(f->g, id)->n_dims && p->wanted[id.v]; d++)
             if (p->step[id.v][d].num)
-                see_end(f, tessi_stage(f->g, id), d, p->step[id.v][d]);
+                see_end(f, id, d, p->step[id.v][d]);
 }
 
 /* ---- How far --------------------------------------------------------------------------------- */
@@ -519,7 +578,8 @@ static void add_margin(Finder *f, const Far *far, StageId id)
         if (!step.num || !p->cut[d])
             continue;
         const Ratio inside = tessi_ratio_times(step, whole_number(f->inside[id.v][d]));
-        const Ratio more = tessi_ratio_plus(rest_behind(f, id, d), inside);
+        const Ratio rest = p->end[id.v][d] ? whole_number(0) : rest_behind(f, id, d);
+        const Ratio more = tessi_ratio_plus(rest, inside);
         p->margin[d] = larger(p->margin[d], tessi_ratio_plus(far[id.v][d], more));
     }
 }
@@ -558,6 +618,8 @@ static void start(Finder *f, const int64_t *params)
     *p = (PartPass){ .whole = g, .params = params };
     p->wanted = ARENA_NEW_ARRAY(f->arena, bool, g->stages.n);
     p->step = (Ratio(*)[MAX_DIMS])ARENA_NEW_ARRAY(f->arena, Ratio, (size_t)g->stages.n * MAX_DIMS);
+    p->end =
+        (int64_t(*)[MAX_DIMS])ARENA_NEW_ARRAY(f->arena, int64_t, (size_t)g->stages.n * MAX_DIMS);
     p->parted = ARENA_NEW_ARRAY(f->arena, bool, g->inputs.n + 1);
     p->reads = ARENA_NEW_ARRAY(f->arena, bool, g->inputs.n + 1);
     f->params = ARENA_NEW_ARRAY(f->arena, int64_t, g->params.n + 1);
@@ -577,6 +639,7 @@ void tessi_part_pass(const Graph *g, Arena *a, const int64_t *params, const Imag
 {
     Finder f = { .pass = pass, .g = g, .arena = a, .walk = { .arena = a } };
     f.may_fold = may & PART_FOLDS;
+    f.may_end = may & PART_ENDS;
     start(&f, params);
     find_wanted(&f, outputs, n_outputs);
     find_base(&f);
@@ -643,6 +706,15 @@ void tessi_part_range(const PartPass *pass, int d, int64_t begin, int64_t end, i
     *from = *from > 0 ? *from / align * align : 0;
     *to = *to < whole ? (*to + align - 1) / align * align : whole;
     *to = *to < whole ? *to : whole;
+}
+
+int64_t tessi_part_points(const PartPass *pass, int d, Ratio step, int64_t end, int64_t from,
+                          int64_t to)
+{
+    const int64_t first = tessi_ratio_ceil(tessi_ratio_over(whole_number(from), step));
+    const int64_t behind = tessi_ratio_ceil(tessi_ratio_over(whole_number(to), step));
+    const int64_t last = to < pass->params[pass->param[d]] && behind < end ? behind : end;
+    return last > first ? last - first : 1;
 }
 
 int64_t tessi_part_point(const PartPass *pass, StageId stage, int d, int64_t x)

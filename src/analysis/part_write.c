@@ -34,7 +34,8 @@ static bool is_taken(const Graph *g, const char *name)
 static bool is_same_given(const PartGiven *a, const PartGiven *b)
 {
     return a->kind == b->kind && a->dim == b->dim && a->step.num == b->step.num
-           && a->step.den == b->step.den && a->size.v == b->size.v && a->stage.v == b->stage.v;
+           && a->step.den == b->step.den && a->size.v == b->size.v && a->stage.v == b->stage.v
+           && a->end == b->end;
 }
 
 /* The place of what is given among all that is; it is added where it is new. */
@@ -87,6 +88,26 @@ static StageId given_image(Writer *w, PartGiven key, const Stage *s, SizeId size
     const StageId id = tessi_graph_stage(to, &stage);
     to->inputs.at[stage.image].channels.at[0].stage = id;
     return id;
+}
+
+/* The size of a stage of the part in dimension d. */
+static SizeId changed_extent(Writer *w, Rewrite *r, StageId id, int d)
+{
+    Graph *to = w->pass->graph;
+    const int64_t end = w->pass->end[id.v][d];
+    const PartGiven key = { GIVEN_END, .dim = d, .step = w->pass->step[id.v][d], .end = end };
+    bool is_new;
+    if (!end || !tessi_part_cuts(w->pass, id, d))
+        return tessi_rewrite_size(r, tessi_stage(r->from, id)->size[d]);
+    const PartGiven *it = given(w, key, &is_new);
+    if (is_new) {
+        const Param param = { .name = it->name };
+        VEC_PUSH(w->arena, &to->params, param);
+    }
+    for (uint32_t i = 0; i < to->params.n; i++)
+        if (tessi_streq(to->params.at[i].name, it->name))
+            return tessi_size_param(to, i);
+    return (SizeId){ 0 };
 }
 
 /* ---- Bodies ---------------------------------------------------------------------------------- */
@@ -144,7 +165,8 @@ static ExprId changed_number(Writer *w, Rewrite *r, const Expr *e, StageId id)
     return tessi_expr_load(r->to, tessi_graph_access(r->to, &a));
 }
 
-/* A computed index says which point of the whole is read; the part begins at one of them. */
+/* A computed index says which point of the whole is read; the part begins at one of them. A stage that ends before the
+ * part has a point there, which may read outside what is inside by the graph's word. */
 static ExprId changed_load(Writer *w, Rewrite *r, const Expr *e)
 {
     const PartPass *p = w->pass;
@@ -153,6 +175,11 @@ static ExprId changed_load(Writer *w, Rewrite *r, const Expr *e)
     Access a = *tessi_access(r->to, tessi_expr(r->to, made)->access);
     bool changed = false;
     for (int d = 0; d < from->n_dims; d++) {
+        if (p->end[w->reader.v][d] && a.dim[d].rule == BORDER_INSIDE
+            && tessi_part_cuts(p, w->reader, d)) {
+            a.dim[d].rule = BORDER_CLAMP;
+            changed = true;
+        }
         if (!from->dim[d].absolute || !tessi_part_cuts(p, from->producer, d))
             continue;
         const ExprId here =
@@ -192,7 +219,7 @@ static StageId copy_stage(Writer *w, Rewrite *r, StageId id, const uint32_t *inp
     copy.source = w->stage[s->source.v]; /* of what goes along a dimension, or by keys */
     copy.keys = w->stage[s->keys.v];
     for (int d = 0; d < s->n_dims; d++)
-        copy.size[d] = tessi_rewrite_size(r, s->size[d]);
+        copy.size[d] = changed_extent(w, r, id, d);
     if (s->kind == STAGE_INPUT)
         copy.image = input[s->image];
     w->reader = id;
@@ -200,7 +227,8 @@ static StageId copy_stage(Writer *w, Rewrite *r, StageId id, const uint32_t *inp
         Piece piece = *p;
         for (int d = 0; d < s->n_dims; d++) {
             piece.offset[d] = tessi_rewrite_size(r, p->offset[d]);
-            piece.count[d] = tessi_rewrite_size(r, p->count[d]);
+            piece.count[d] =
+                p->count[d].v == s->size[d].v ? copy.size[d] : tessi_rewrite_size(r, p->count[d]);
         }
         w->piece = p;
         tessi_expr_map_clear(&r->map); /* what an index becomes depends on where it stands */
@@ -224,7 +252,8 @@ static Image copy_image(Writer *w, Rewrite *r, const Image *from, bool is_output
         VEC_PUSH(w->arena, &image.channels, copy);
     }
     for (int d = 0; d < image.n_dims; d++)
-        image.size[d] = tessi_rewrite_size(r, image.size[d]);
+        image.size[d] = is_output ? changed_extent(w, r, from->channels.at[0].stage, d)
+                                  : tessi_rewrite_size(r, image.size[d]);
     return image;
 }
 

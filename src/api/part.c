@@ -222,9 +222,14 @@ tess_status tess_part_needs(tess_parts *p, tess_part *part)
 }
 
 /* ---- Bytes ----------------------------------------------------------------------------------- */
-/* The parameters of a part. */
+/* The parameters of a part: those of the whole's program, and then those that are given. */
 static int64_t param_of(const tess_parts *p, const RunPass *pass, const tess_part *part, uint32_t i)
 {
+    const Graph *g = pass->part.graph;
+    VEC_FOREACH (const PartGiven, it, &pass->part.given)
+        if (i >= p->graph->params.n && tessi_streq(it->name, g->params.at[i].name))
+            return tessi_part_points(&pass->part, it->dim, it->step, it->end, part->from[it->dim],
+                                     part->to[it->dim]);
     for (int d = 0; d < pass->part.n_dims; d++)
         if (pass->part.param[d] == (int64_t)i)
             return part->to[d] - part->from[d];
@@ -347,6 +352,8 @@ static bool bind_numbers(tess_parts *p, RunPass *pass, const tess_part *part, in
     const Graph *g = p->graph;
     tess_args *a = pass->args;
     VEC_FOREACH (const PartGiven, it, &pass->part.given) {
+        if (it->kind == GIVEN_END)
+            continue;
         const bool ok =
             it->is_image
                 ? bind_given_image(p, pass, it, wide++)
@@ -354,8 +361,9 @@ static bool bind_numbers(tess_parts *p, RunPass *pass, const tess_part *part, in
         if (!ok)
             return it->is_image ? false : give_up(p, a);
     }
-    for (uint32_t i = 0; i < g->params.n; i++)
-        if (tess_args_scalar(a, g->params.at[i].name, (double)param_of(p, pass, part, i))
+    const Graph *of_part = pass->part.graph;
+    for (uint32_t i = 0; i < of_part->params.n; i++)
+        if (tess_args_scalar(a, of_part->params.at[i].name, (double)param_of(p, pass, part, i))
             != TESS_OK)
             return give_up(p, a);
     VEC_FOREACH (const Scalar, s, &g->scalars) {

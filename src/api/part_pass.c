@@ -108,8 +108,8 @@ static bool add_pass(tess_parts *p, RunPass *pass, const Image *outputs, uint32_
     bool sums = false;
     VEC_FOREACH (const PartNumber, number, &pass->numbers)
         sums = sums || tessi_stage(p->graph, number->stage)->kind == STAGE_REDUCE;
-    const unsigned folds =
-        p->device < 0 ? PART_FOLDS : 0; /* those on devices have others' memory */
+    /* Those on devices have others' memory. */
+    const unsigned folds = p->device < 0 ? PART_FOLDS | PART_ENDS : 0;
     tessi_part_pass(p->graph, &p->arena, p->params, outputs, n,
                     folds | (sums ? PART_WHOLE_ROWS : 0u), &pass->part);
     const bool ok = compile(p, pass, pass->numbers.n == 0, f);

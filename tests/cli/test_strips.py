@@ -35,6 +35,8 @@ stencil g(vector#2 float A, vector#2 uint8 B) {
     "pyramid": """stencil f(vector#2 uint8 A) { return (A@[-1, 0] + 2 * A + A@[1, 0]) / 4.0; }
 stencil g(vector#2 float A) { return A@[0, -1] + A@[1, 1]; }
 """ + HEAD + "b = f(a:clamp);\nc = b@[(0, 2), (0, 2)];\nreturn g(c:reflect), b;\n",
+    "ends": """stencil f(vector#2 uint8 A) { return A@[-2, 0] + 2 * A + A@[1, 1] + index(0); }
+""" + HEAD + "return f(a[5..20, ..]:mirror), f(a[..M / 2, 1..]:clamp);\n",
 }
 
 
@@ -62,7 +64,7 @@ def test_programs(folder):
     picture(folder / "a.npy")
     for name, text in PROGRAMS.items():
         (folder / f"{name}.tess").write_text(text)
-        n = {"numbers": 3, "pyramid": 2}.get(name, 1)
+        n = {"numbers": 3, "pyramid": 2, "ends": 2}.get(name, 1)
         in_strips(name, folder, folder / f"{name}.tess", folder / "a.npy", n)
 
 
