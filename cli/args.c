@@ -138,7 +138,7 @@ static const char *possible(OptionId k, char *text, size_t size)
         return text;
     }
     if (k == OPT_MEMORY) {
-        snprintf(text, size, "a size as 512K, 800M, 1.5G or 2T");
+        snprintf(text, size, "a size as 512K, 800M, 1.5G or 2T, or half (of what is free)");
         return text;
     }
     if (!words) {
@@ -260,7 +260,9 @@ static bool apply(CommandLine *line, OptionId k, const char *word)
             return false;
         line->options.device_bytes = (uint64_t)n << 20;
         break;
-    case OPT_MEMORY: return parse_size(word, &line->memory);
+    case OPT_MEMORY:
+        line->memory = -1; /* as where nothing is said; to be explained */
+        return strcmp(word, "half") == 0 || parse_size(word, &line->memory);
     case OPT_THREADS: return whole_number(word, 1, &line->options.threads);
     case OPT_SECONDS:
         if (!whole_number(word, 1, &n))

@@ -48,7 +48,7 @@ typedef struct CommandLine {
     int side, plans; /* of audits; side 0: not said */
     bool has_plans;
     double seconds;
-    double memory; /* bytes; 0: not said */
+    double memory; /* bytes; 0: not said; -1: half of what is free, said */
     bool has_device, all_devices;
     bool regret;
     bool size, clear; /* of the cache */

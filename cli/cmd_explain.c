@@ -47,7 +47,7 @@ int cmd_explain(const CommandLine *line)
 {
     if (line->from_loops)
         return explain_loops(line) ? EXIT_OK : EXIT_DIAGNOSED;
-    if (line->memory > 0)
+    if (line->memory != 0)
         return explain_memory(line);
     Session s;
     bool ok = cli_open(line, &s, true);

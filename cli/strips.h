@@ -63,6 +63,7 @@ void cli_strips_share(const Strips *s, size_t pass, int rank, int64_t *begin, in
 void cli_strips_columns(const Strips *s, size_t pass, int rank, int64_t *begin, int64_t *end);
 void cli_strips_explain(Strips *s);              /* prints the plan: explain --memory */
 void cli_size_text(double bytes, char text[32]); /* "1.5 GiB" */
+double cli_result_bytes(tess_program *p, tess_args *a, size_t number); /* of numbers 0 */
 
 /* strips_rounds.c: whether the turns of the program's loop can be run apart, a few at a time, over strips so high; all
  * of them together depend on so many rows around. */

@@ -21,6 +21,20 @@ void cli_size_text(double bytes, char text[32])
     snprintf(text, 32, u ? "%.1f %s" : "%.0f %s", bytes, units[u]);
 }
 
+double cli_result_bytes(tess_program *p, tess_args *a, size_t number)
+{
+    int64_t shape[TESS_MAX_SHAPE];
+    int n;
+    tess_info info = { .struct_size = sizeof info };
+    if (tess_program_output(p, number, &info) != TESS_OK || info.is_number
+        || tess_result_shape(p, a, number, &n, shape) != TESS_OK)
+        return 0;
+    double bytes = info.dtype.bits / 8.0;
+    for (int d = 0; d < n; d++)
+        bytes *= (double)shape[d];
+    return bytes;
+}
+
 /* ---- Inputs ---------------------------------------------------------------------------------- */
 static bool is_file(const char *path, off_t *size)
 {
@@ -465,7 +479,7 @@ StripsNeed cli_strips_plan(const CommandLine *line, tess_program *p, bool always
         cli_fail("out of memory");
     else if (!cli_place_words(line, p, input))
         need = STRIPS_FAILED;
-    else if (line->team)
+    else if (line->team || always)
         need = decide(s, input, always);
     else if (!are_files(line, p, input, &bytes) && line->memory <= 0)
         need = STRIPS_NOT;
@@ -518,18 +532,44 @@ static void explain_pass(const Strips *s, size_t number)
                : "");
     if (pass->pass.ndim && !pass->pass.cut[0])
         printf("    no strips of rows: %s\n", pass->pass.why[0]);
+    cli_size_text(pass->memory.images + pass->memory.results + pass->memory.between, all);
+    if (tess_target_has_device(s->line->options.target))
+        printf("    on the device %s\n", all);
+}
+
+/* How often a file is read from its beginning: once for all where it is in memory as a whole. */
+static int times_read(const Strips *s, size_t i)
+{
+    int times = 0;
+    for (size_t k = 0; k < s->n_passes; k++) {
+        const tess_part_use use = tess_parts_use(s->parts, k, i);
+        const bool far = s->pass[k].pass.periodic[0] && s->pass[k].n_strips > 1;
+        times += use == TESS_PART_UNUSED ? 0 : use == TESS_PART_CUT && far ? 3 : 1;
+    }
+    return s->input[i].reader ? times : 1;
+}
+
+/* What goes from the disk and to it, with pixels as they are without compression. */
+static void explain_disk(Strips *s)
+{
+    char reads[32], writes[32];
+    double from = 0, to = 0;
+    for (size_t i = 0; i < s->n_inputs; i++)
+        if (s->input[i].path)
+            from += bytes_of(&s->input[i]) * (s->rounds ? 1 : times_read(s, i));
+    for (size_t i = 0; i < tess_program_outputs(s->program); i++)
+        to += cli_result_bytes(s->program, s->args, i);
+    cli_size_text(from, reads);
+    cli_size_text(to, writes);
+    printf("disk: %s read%s, %s written\n", reads, s->rounds ? " by each round that needs it" : "",
+           writes);
 }
 
 static void explain_input(const Strips *s, size_t i)
 {
     const StripInput *in = &s->input[i];
     char size[32];
-    int times = 0;
-    for (size_t k = 0; !s->rounds && k < s->n_passes; k++) {
-        const tess_part_use use = tess_parts_use(s->parts, k, i);
-        const bool far = s->pass[k].pass.periodic[0] && s->pass[k].n_strips > 1;
-        times += use == TESS_PART_UNUSED ? 0 : use == TESS_PART_CUT && far ? 3 : 1;
-    }
+    const int times = s->rounds ? 0 : times_read(s, i);
     cli_size_text(bytes_of(in), size);
     if (in->reader && s->rounds)
         printf("%s: %s, row by row, in each round that needs it\n", in->path, size);
@@ -555,4 +595,5 @@ void cli_strips_explain(Strips *s)
     for (size_t i = 0; i < s->n_inputs; i++)
         if (s->input[i].path)
             explain_input(s, i);
+    explain_disk(s);
 }

@@ -50,14 +50,35 @@ bool cli_rounds_find(Strips *s, int64_t height, int64_t around)
     return false;
 }
 
+/* Bytes of the images that a round leaves; 0 where that is not known. */
+static double carried_bytes(const Strips *s)
+{
+    tess_round round = { .struct_size = sizeof round };
+    tess_args *a = NULL;
+    double bytes = 0;
+    if (tess_rounds_round(s->rounds, 0, &round) != TESS_OK
+        || tess_args_new(round.program, &a) != TESS_OK)
+        return 0;
+    for (size_t i = 0; i < s->n_inputs; i++)
+        if (s->input[i].path) /* one that the round does not take is refused */
+            (void)tess_args_shape(a, s->input[i].info.name, &s->input[i].shape);
+    for (size_t i = 0; i < tess_program_outputs(round.program); i++)
+        bytes += cli_result_bytes(round.program, a, i);
+    tess_args_free(a);
+    return bytes;
+}
+
 void cli_rounds_explain(const Strips *s)
 {
+    char bytes[32];
+    cli_size_text(2 * carried_bytes(s), bytes); /* what a round takes and what it leaves */
     for (size_t i = 0; i < tess_rounds_count(s->rounds); i++) {
         tess_round round = { .struct_size = sizeof round };
         tess_rounds_round(s->rounds, i, &round);
         printf("round %zu: %s%lld time%s in strips, its images in files in between\n", i + 1,
                round.ends ? "at most " : "", (long long)round.times, round.times == 1 ? "" : "s");
     }
+    printf("files between rounds: at most %s\n", bytes);
 }
 
 /* ---- The line of a round --------------------------------------------------------------------- */
@@ -181,18 +202,8 @@ static bool can_keep(const Strips *s)
     double bytes = 0;
     char *all = NULL;
     size_t n;
-    for (size_t i = 0; i < tess_program_outputs(s->program); i++) {
-        int64_t shape[TESS_MAX_SHAPE];
-        int ndim;
-        tess_info info = { .struct_size = sizeof info };
-        if (tess_program_output(s->program, i, &info) != TESS_OK || info.is_number
-            || tess_result_shape(s->program, s->args, i, &ndim, shape) != TESS_OK)
-            continue;
-        double image = info.dtype.bits / 8.0;
-        for (int d = 0; d < ndim; d++)
-            image *= (double)shape[d];
-        bytes += image / line->team->size;
-    }
+    for (size_t i = 0; i < tess_program_outputs(s->program); i++)
+        bytes += cli_result_bytes(s->program, s->args, i) / line->team->size;
     double strips = 0;
     for (size_t i = 0; i < s->n_passes; i++)
         strips = s->pass[i].bytes > strips ? s->pass[i].bytes : strips;

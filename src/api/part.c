@@ -453,6 +453,7 @@ static bool find_share(const tess_parts *p, const RunPass *pass, const tess_part
     tessi_size_eval(of->whole, of->base[d], p->params, &whole);
     tessi_size_eval(of->whole, tessi_stage(of->whole, source)->size[d], p->params, &extent);
     *first = tessi_part_point(of, source, d, part->begin[d]);
+    *first = *first < extent ? *first : extent; /* it may end before the part */
     const int64_t end = tessi_part_point(of, source, d, part->end[d]);
     const int64_t last = part->end[d] == whole || end > extent ? extent : end;
     *n = last > *first ? last - *first : 0;

@@ -97,6 +97,21 @@ def test_reading_and_writing(folder, env):
     terminal.end()
 
 
+def test_strips(folder, env):
+    """How far a run in strips is, and how long it will take."""
+    large = folder / "large.pgm"
+    large.write_bytes(b"P5 1000 40000 255\n" + bytes(40000000))
+    out = folder / "strips.pgm"
+    terminal = Terminal(env, "run", folder / "f.tess", large, "-o", out, "--target=interp", "--memory=26M")
+    tool.check("rows are said", terminal.wait_for(" s to go"), repr(terminal.said))
+    said = re.search(r"pass 1 of 1, rows (\d+) of 40000, (\d+) s to go \.\.\. \d+ s", terminal.said)
+    tool.check("with those that are done", said and 0 < int(said[1]) < 40000, repr(terminal.said))
+    code = terminal.end(interrupt=True)
+    tool.check("and is gone when strips are interrupted", code != 0 and " s" not in terminal.said.split(ERASE)[-1],
+               repr(terminal.said))
+    tool.check("nothing is left", not list(folder.glob("strips.pgm*")), str(list(folder.iterdir())))
+
+
 def test_running_and_tuning(folder, env):
     for what, arguments in (
         ("running", ["run", folder / "heat.tess", "random:1:60x60", "steps=2000000000", "-o", folder / "h.npy"]),
@@ -128,6 +143,7 @@ with tool.workspace() as place:
     (work / "cache").mkdir(mode=0o700)
     test_compiling(work, surroundings)
     test_reading_and_writing(work, surroundings)
+    test_strips(work, surroundings)
     test_running_and_tuning(work, surroundings)
     test_time(work, surroundings)
 tool.finish()

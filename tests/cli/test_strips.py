@@ -3,6 +3,7 @@ cannot be cut is refused with its reason; files that end early and disks that fi
 import os
 import pathlib
 import random
+import re
 import resource
 import signal
 import struct
@@ -162,6 +163,12 @@ def test_plan(folder):
           and "strips of" in out, out + err)
     code, out, err = run("explain", folder / "numbers.tess", folder / "a.npy", "--memory=1G", SLOW)
     check("in one piece", code == 0 and out.count("in one piece") == 3, out + err)
+    written = 4 * 301 * 40 + 4 * 256 # reals and counts; the number is printed
+    check("disk", f"disk: {3 * 301 * 40 / 1024:.1f} KiB read, {written / 1024:.1f} KiB written\n" in out, out)
+    check("no device", "on the device" not in out, out)
+    code, out, err = run("explain", folder / "numbers.tess", folder / "a.npy", "--memory=half", SLOW)
+    allowed = re.match(r"memory: ([0-9.]+) ([MG])iB allowed \(half of what is free\)", out)
+    check("half of what is free", code == 0 and allowed, out + err)
     code, _, err = run("run", folder / "blur.tess", folder / "a.npy", "-o", folder / "x.npy", "--memory=9Q")
     check("a size that is none", code == 2 and "a size as 512K" in err, err)
 
@@ -200,6 +207,8 @@ def test_rounds(folder):
         check(f"{name}, nothing is left", not list(folder.glob("rounds.npy?*")), str(list(folder.glob("rounds*"))))
     code, out, err = run("explain", folder / "ends.tess", folder / "a.npy", SLOW, "--memory=24610K")
     check("rounds are explained", code == 0 and "round 2: at most 24 times" in out, out + err)
+    check("and their files", f"files between rounds: at most {2 * 4 * 301 * 40 / 1024:.1f} KiB\n" in out
+          and "read by each round that needs it" in out, out)
 
 
 def test_resume_rounds(folder, kills):
