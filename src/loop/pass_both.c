@@ -61,6 +61,22 @@ static LExprId without_constant(const Both *b, LExprId id, int64_t *constant)
     return named(b, e->arg[0]);
 }
 
+static int64_t distance(const Both *b, LExprId x, LExprId y, int depth);
+
+/* The same where one of them alone is chosen by a condition, as an index is that is brought inside only where it lies
+ * beyond an edge. */
+static int64_t distance_of_choice(const Both *b, LExprId x, LExprId y, int depth)
+{
+    const LExpr e = *tessi_lexpr(b->p, x), f = *tessi_lexpr(b->p, y);
+    const bool of_x = e.kind == LEXPR_OP && e.op == OP_SELECT,
+               of_y = f.kind == LEXPR_OP && f.op == OP_SELECT;
+    int64_t found = UNKNOWN;
+    for (int arm = 1; arm <= 2 && found == UNKNOWN && of_x != of_y; arm++)
+        found =
+            of_x ? distance(b, e.arg[arm], y, depth + 1) : distance(b, x, f.arg[arm], depth + 1);
+    return found;
+}
+
 /* How much larger y mostly is than x: what rules and types do far away does not count. */
 static int64_t distance(const Both *b, LExprId x, LExprId y, int depth)
 {
@@ -73,6 +89,9 @@ static int64_t distance(const Both *b, LExprId x, LExprId y, int depth)
                   in_y = without_constant(b, named(b, y), &more);
     if (in_x.v == in_y.v)
         return more - less;
+    const int64_t chosen = distance_of_choice(b, in_x, in_y, depth);
+    if (chosen != UNKNOWN)
+        return chosen + more - less;
     const LExpr e = *tessi_lexpr(b->p, in_x), f = *tessi_lexpr(b->p, in_y);
     if (more || less || e.kind != f.kind || e.type != f.type || e.op != f.op
         || e.n_args != f.n_args)

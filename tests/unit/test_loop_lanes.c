@@ -310,6 +310,21 @@ static const char between[] =
     "    store out[2, x] = in[0, min(max(index(first - 1i32), 0), N - 1)]\n"
     "  }\n";
 
+/* The same where the second index is turned back beyond the last element, and the first below 0. */
+static const char folded[] =
+    "  simd for x in 0 .. N {\n"
+    "    let at: float = in[1, x] * 40.0f + f32(i32(x))\n"
+    "    let first: int32 = i32(floor(at))\n"
+    "    let next: int32 = first + 1i32\n"
+    "    let e: int32 = i32(N) - 1i32\n"
+    "    let p: int32 = select(first < 0i32, -first, first)\n"
+    "    let q: int32 = select(e < next, 2i32 * e - next, next)\n"
+    "    let a: float = in[0, min(max(index(first), 0), N - 1)]\n"
+    "    let b: float = in[0, min(max(index(q), 0), N - 1)]\n"
+    "    store out[0, x] = fma(b - a, at - f32(first), a)\n"
+    "    store out[1, x] = in[2, min(index(p), N - 1)] + in[2, min(index(first + 1i32), N - 1)]\n"
+    "  }\n";
+
 /* Each second element, as integers, of which compilers make no vectors. */
 static const char second[] =
     "  simd for x in 0 .. floordiv(N - 1, 2) {\n"
@@ -345,6 +360,7 @@ static void passes_keep_what_is_computed(void **state)
         { stencil, "rows", "row_v32(in[" },
         { stencil, "late", "let out#2: float v32 = " },
         { between, "both", "at(in_both#2, 1)" },
+        { folded, "both", "at(in_both#1, 1)" },
         { second, "lanes", "apart_v32(in[0, x * 2 + 1], 2)" },
         { held_before, "rows", "row_v32(long[y, x + 16])" },
         { carried, "lanes", "let x_rest: index = " },
