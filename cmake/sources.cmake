@@ -50,7 +50,7 @@ set(TESSERA_SOURCES
     src/front/lower_window.c src/front/lower_written.c
     src/front/parse.c src/front/parse_decl.c src/front/parse_define.c src/front/parse_expr.c src/front/parse_foreign.c
     src/front/parse_forma.c src/front/parse_list.c src/front/parse_stmt.c src/front/parse_token.c
-    src/front/static_eval.c src/front/typed_print.c
+    src/front/static_eval.c src/front/typed_print.c src/front/use_named.c
     src/graph/access.c src/graph/graph_affine.c src/graph/graph_build.c src/graph/graph_copy.c src/graph/graph_eval.c
     src/graph/graph_expr.c src/graph/graph_fold.c src/graph/graph_forms.c src/graph/graph_lex.c
     src/graph/graph_low_rank.c src/graph/graph_masks.c src/graph/graph_names.c src/graph/graph_network.c

@@ -47,6 +47,9 @@ tess_diags *tessi_diags_new(void)
 typedef struct UseContext {
     const tess_program *program;
     Arena *arena;
+    const SourceMap *sources;
+    bool whole;    /* functions that the program does not name are read too */
+    bool left_out; /* something may have been left out */
 } UseContext;
 
 static const char *read_use(void *user, const char *name, size_t *n)
@@ -68,7 +71,10 @@ static const char *read_use(void *user, const char *name, size_t *n)
     if (strcmp(name, "filters") != 0)
         return NULL;
     *n = strlen(tessi_embedded_filters);
-    return tessi_embedded_filters;
+    if (context->whole)
+        return tessi_embedded_filters;
+    context->left_out = true;
+    return tessi_use_named(context->arena, context->sources, tessi_embedded_filters, *n);
 }
 
 /* examples/blur.tess -> blur */
@@ -214,15 +220,23 @@ static bool check_loops(Variant *v, tess_diags *d, FrontOptions *options)
     return false;
 }
 
+/* Parses and checks the program, with the functions of the library that it names. */
+static bool find_types(const tess_program *p, Variant *v, tess_diags *d, UseContext *use,
+                       FrontOptions *options, double *begun)
+{
+    uint16_t file = tessi_sources_add(&d->sources, p->name, p->text, p->n_text);
+    v->ast =
+        tessi_parse(&v->arena, &d->diags, &d->sources, file, p->options.forma == 1, read_use, use);
+    note(v, "parse", begun);
+    return !d->diags.n_errors && check_loops(v, d, options);
+}
+
 /* From the text to a graph whose rounding is decided. */
 static bool find_meaning(const tess_program *p, Variant *v, tess_diags *d, double start)
 {
-    uint16_t file = tessi_sources_add(&d->sources, p->name, p->text, p->n_text);
-    UseContext use = { p, &v->arena };
+    UseContext *use = ARENA_NEW(&v->arena, UseContext); /* the tree keeps it */
+    *use = (UseContext){ p, &v->arena, &d->sources, false, false };
     double begun = start;
-    v->ast =
-        tessi_parse(&v->arena, &d->diags, &d->sources, file, p->options.forma == 1, read_use, &use);
-    note(v, "parse", &begun);
     FrontOptions options = { .name = program_name(&v->arena, p->name),
                              .border = p->options.border,
                              .constants = v->constants.at,
@@ -232,7 +246,18 @@ static bool find_meaning(const tess_program *p, Variant *v, tess_diags *d, doubl
                              .nodata = nodata_of(p, v),
                              .n_nodata = p->options.n_nodata,
                              .fast = p->options.fp == TESS_FP_FAST };
-    if (d->diags.n_errors || !check_loops(v, d, &options))
+    const FrontOptions asked = options;
+    const Diags nothing_said = d->diags;
+    const uint32_t n_files = d->sources.files.n;
+    bool good = find_types(p, v, d, use, &options, &begun);
+    if (!good && use->left_out) { /* what is said may speak of the whole library */
+        d->diags = nothing_said;
+        d->sources.files.n = n_files;
+        options = asked;
+        use->whole = true;
+        good = find_types(p, v, d, use, &options, &begun);
+    }
+    if (!good)
         return false;
     note(v, "check", &begun);
     const bool written = p->options.plan && tessi_plan_is_of_masks_written(p->options.plan);

@@ -281,6 +281,10 @@ Ast *tessi_parse(Arena *a, Diags *d, SourceMap *sources, uint16_t file, bool for
                  void *use_user);
 void tessi_ast_print(const Ast *ast, Text *out);
 
+/* use_named.c: the text of a library without the functions that no name in `sources`, nor in what they lead to, can
+ * mean; each is blanks, so that places stay. */
+const char *tessi_use_named(Arena *a, const SourceMap *sources, const char *text, size_t n);
+
 /* parse_foreign.c: what is said of a name, of a field, or of a function, that there is not; NULL: nothing. */
 const char *tessi_foreign_name(const char *word);
 const char *tessi_foreign_field(const char *word);

@@ -381,6 +381,54 @@ static void test_limits(void **state)
     assert_errors(text, false, ""); /* a long sum is no offence */
 }
 
+/* Of a library, what a program reaches by name; lines and columns stay. */
+static void test_what_is_named(void **state)
+{
+    (void)state;
+    static const char program[] = "use \"lib\"; out = first(X); // second is a comment";
+    static const char text[] = "const float c = third(2);\n"
+                               "mask m[1] = { 1 } / fifth(3);\n"
+                               "// second { comment\n"
+                               "stencil first(vector#2 float X) { return sixth(X); }\n"
+                               "stencil second(vector#2 float X) {\n    return first(X);\n}\n"
+                               "float third(float x) { return x; }\n"
+                               "struct pair { float a; float b; }\n"
+                               "stencil sixth(vector#1 float X) { /* } */ return seventh(X); }\n"
+                               "stencil fourth(float x) { return third(x); } float fifth(int i)\n"
+                               "{ return i; }\n"
+                               "stencil seventh(vector#1 float X) { return c * X; }\n"
+                               "stencil seventh(vector#2 float X) { return m[0] * X; }\n";
+    static const char kept[] = "const float c = third(2);\n"
+                               "mask m[1] = { 1 } / fifth(3);\n"
+                               "// second { comment\n"
+                               "stencil first(vector#2 float X) { return sixth(X); }\n"
+                               "                                  \n                    \n \n"
+                               "float third(float x) { return x; }\n"
+                               "struct pair { float a; float b; }\n"
+                               "stencil sixth(vector#1 float X) { /* } */ return seventh(X); }\n"
+                               "                                             float fifth(int i)\n"
+                               "{ return i; }\n"
+                               "stencil seventh(vector#1 float X) { return c * X; }\n"
+                               "stencil seventh(vector#2 float X) { return m[0] * X; }\n";
+    Arena a;
+    SourceMap sources;
+    support_arena_init(&a);
+    tessi_sources_init(&sources, &a);
+    tessi_sources_add(&sources, "t", program, strlen(program));
+    assert_string_equal(tessi_use_named(&a, &sources, text, strlen(text)), kept);
+    assert_string_equal(tessi_use_named(&a, &sources, "", 0), "");
+    /* What is not whole is left to the parser. */
+    static const char *const broken[] = { "stencil second(vector#2 float X) { return",
+                                          "second(",
+                                          "\"",
+                                          "/*",
+                                          "}",
+                                          "stencil second(float x) { /* }" };
+    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++)
+        assert_string_equal(tessi_use_named(&a, &sources, broken[i], strlen(broken[i])), broken[i]);
+    tessi_arena_dispose(&a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -400,6 +448,7 @@ int main(void)
         cmocka_unit_test(test_use),
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_what_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
