@@ -30,10 +30,10 @@ bool tessi_encode_png(ImageRows *rows, RtOutput *out, Failure *f)
 #include <stdio.h>
 #include <string.h>
 
-/* Deflate expands at most 1032 bytes from one. */
 /* zlib's Z_RLE. libpng's filters leave noise and zeros of photographs, in which zlib finds little else than runs: as
  * small as by level 6 without it (a tenth more to a tenth less), in a fifth of the time. */
 enum { RUNS = 3 };
+/* Deflate expands at most 1032 bytes from one. */
 enum { DEFLATE_RATIO = 1032, MAX_CHUNK = 8 << 20 };
 
 /* Everything that must survive a jump out of libpng lives here, in the caller's frame. */
@@ -278,6 +278,15 @@ bool tessi_decode_png(ImageDecode *d, Failure *f)
 
 /* ---- Writing ---- */
 
+/* Of bytes one filter for all rows: libpng tries each for each row, a third of the time of writing, and finds what is 0
+ * to 4 % smaller. Bits are packed, which no filter suits. */
+static int filters_for(const ImageRows *rows)
+{
+    return rows->type == TYPE_U8     ? PNG_FILTER_PAETH
+           : rows->type == TYPE_BOOL ? PNG_FILTER_NONE
+                                     : PNG_ALL_FILTERS;
+}
+
 static bool write_picture(png_structp png, png_infop info, ImageRows *r)
 {
     static const int colours[] = { 0, PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA,
@@ -319,6 +328,7 @@ bool tessi_encode_png(ImageRows *rows, RtOutput *out, Failure *f)
     if (info) {
         png_set_write_fn(png, &s, on_write, on_flush);
         png_set_compression_strategy(png, RUNS);
+        png_set_filter(png, PNG_FILTER_TYPE_BASE, filters_for(rows));
         ok = write_picture(png, info, rows);
     }
     png_destroy_write_struct(png ? &png : NULL, info ? &info : NULL);

@@ -208,19 +208,26 @@ static const void *original_row(ImageRows *r, int64_t k)
 static void add_range(ScalarType t, const void *row, size_t n, double *lo, double *hi)
 {
     const size_t bytes = tessi_type_info(t)->bytes;
-    for (size_t i = 0; i < n; i++) {
-        double x;
-        if (t == TYPE_F32) {
-            x = (double)((const float *)row)[i];
-        } else {
-            const Value v = tessi_load_element(t, (const char *)row + i * bytes);
-            x = tessi_value_number(t, v);
+    double least = *lo, most = *hi; /* in registers, which stores through pointers would not be */
+    if (t == TYPE_F32) {
+        const float *floats = row;
+        for (size_t i = 0; i < n; i++) {
+            const double x = (double)floats[i];
+            const bool counts = isfinite(x);
+            least = counts && x < least ? x : least;
+            most = counts && x > most ? x : most;
         }
-        if (isfinite(x)) {
-            *lo = x < *lo ? x : *lo;
-            *hi = x > *hi ? x : *hi;
+    } else {
+        for (size_t i = 0; i < n; i++) {
+            const Value v = tessi_load_element(t, (const char *)row + i * bytes);
+            const double x = tessi_value_number(t, v);
+            const bool counts = isfinite(x);
+            least = counts && x < least ? x : least;
+            most = counts && x > most ? x : most;
         }
     }
+    *lo = least;
+    *hi = most;
 }
 
 const void *tessi_rows_get(ImageRows *r, int64_t k)
