@@ -1,24 +1,56 @@
 /* Loading a compiled module: dlopen. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* RTLD_NODELETE in <dlfcn.h> */
+#define _GNU_SOURCE /* RTLD_NODELETE in <dlfcn.h>, dl_iterate_phdr */
 #endif
 #include "rt/module.h"
 #include "tessera.h"
 
 #include <dlfcn.h>
+#if defined(__linux__)
+#include <link.h>
+#endif
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+
+enum { N_RUNTIMES = 4 };
+static const char *const runtimes[N_RUNTIMES] = { "libgomp.so.1", "libomp.so.5", "libomp.so",
+                                                  "libiomp5.so" };
+
+#if defined(__linux__)
+/* What is loaded is asked for by the path that the loader knows: by a name alone it looks for a file in a hundred
+ * folders before it says that there is none. */
+static int note_runtime(struct dl_phdr_info *info, size_t size, void *user)
+{
+    const char **found = user, *slash = strrchr(info->dlpi_name, '/');
+    (void)size;
+    for (size_t i = 0; i < N_RUNTIMES; i++)
+        if (slash && strcmp(slash + 1, runtimes[i]) == 0)
+            found[i] = info->dlpi_name;
+    return 0;
+}
+
+static void find_runtimes(const char *found[N_RUNTIMES])
+{
+    memset(found, 0, N_RUNTIMES * sizeof *found);
+    dl_iterate_phdr(note_runtime, found); /* nothing may be opened meanwhile */
+}
+#else
+static void find_runtimes(const char *found[N_RUNTIMES])
+{
+    memcpy(found, runtimes, sizeof runtimes);
+}
+#endif
 
 /* The first module brings in the OpenMP runtime, whose worker threads outlive the call that made
  * them. Were it unloaded with the last module, they would wake up in memory that is gone; so it
  * stays. */
 static void keep_openmp_loaded(void)
 {
-    static const char *const runtimes[] = { "libgomp.so.1", "libomp.so.5", "libomp.so",
-                                            "libiomp5.so" };
-    for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes; i++) {
-        void *handle = dlopen(runtimes[i], RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+    const char *found[N_RUNTIMES];
+    find_runtimes(found);
+    for (size_t i = 0; i < N_RUNTIMES; i++) {
+        void *handle = found[i] ? dlopen(found[i], RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE) : NULL;
         if (handle)
             dlclose(handle);
     }
