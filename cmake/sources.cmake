@@ -3,9 +3,10 @@ set(TESSERA_SOURCES
     src/analysis/analysis_cost.c src/analysis/analysis_footprint.c src/analysis/analysis_geometry.c
     src/analysis/analysis_indices.c
     src/analysis/part_drift.c src/analysis/part_find.c src/analysis/part_turns.c src/analysis/part_write.c
-    src/analysis/analysis_mask.c src/analysis/analysis_print.c src/analysis/analysis_range.c src/analysis/const_eval.c
-    src/analysis/pass_bytes.c src/analysis/pass_common.c src/analysis/pass_median.c src/analysis/pass_narrow.c
-    src/analysis/pass_whole.c
+    src/analysis/analysis_low.c src/analysis/analysis_mask.c src/analysis/analysis_print.c
+    src/analysis/analysis_range.c src/analysis/const_eval.c
+    src/analysis/pass_bytes.c src/analysis/pass_common.c src/analysis/pass_copies.c
+    src/analysis/pass_median.c src/analysis/pass_narrow.c src/analysis/pass_whole.c
     src/analysis/passes.c
     src/analysis/shape.c
     src/api/args.c src/api/backend.c src/api/backend_c.c src/api/backend_cuda.c src/api/backend_interp.c

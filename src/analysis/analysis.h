@@ -3,6 +3,7 @@
  *
  *   analysis_footprint.c  which points of a producer one point of a consumer reads
  *   analysis_range.c      which values an expression or a stage can have
+ *   analysis_low.c        how many low bits of an integer anything reads
  *   analysis_mask.c       sums of constant * read: the coefficients as a matrix, its rank, its factors
  *   analysis_cost.c       operations and bytes of one point
  *   analysis_print.c      all of it as text */
@@ -28,6 +29,15 @@ typedef struct ValueRange {
     double lo, hi;
     bool maybe_nan;
 } ValueRange;
+
+/* How many low bits of it anything reads, of integers: 0 where nobody does. ALL_BITS: the value, as of all else. */
+enum { ALL_BITS = 64 };
+typedef struct LowBits {
+    uint8_t *expr, *stage; /* by id */
+} LowBits;
+LowBits tessi_analyse_low_bits(const Graph *g, Arena *a);
+/* A reduction or scan of integers whose low bits come from the low bits of what it goes through. */
+bool tessi_stage_adds_up(const Graph *g, const Stage *s);
 
 /* ---- Masks ----------------------------------------------------------------------------------- */
 /* A piece that is a sum of constant * read of one producer at constant distances. */

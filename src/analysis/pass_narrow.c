@@ -6,7 +6,10 @@
  *   - quotients, comparisons, minima, selections and right shifts need their operands in the type too.
  *
  * Each integer expression is thereby given a type of its own, with the same value; conversions stand where types
- * meet. Stages that nobody outside sees are stored in the type that their values need. */
+ * meet. Stages that nobody outside sees are stored in the type that their values need.
+ *
+ * Where readers leave the high bits out (analysis_low.c), as many bits as they read are enough for the first kind, and
+ * for running and other sums of images: of these values the low bits are the same. */
 #include "analysis/analysis.h"
 #include "analysis/passes.h"
 #include "graph/graph_rewrite.h"
@@ -15,6 +18,7 @@ static const ExprId none = { 0 };
 
 typedef struct Narrow {
     const ValueRange *range; /* of the expressions there were */
+    LowBits low;
     const ExprDeps *deps;
 } Narrow;
 
@@ -44,9 +48,21 @@ static ScalarType narrowest(Interval i, int least, ScalarType otherwise)
     return otherwise;
 }
 
+/* The unsigned type of so many bits, of at least `least` bytes, unless `otherwise` is as narrow. */
+static ScalarType of_bits(uint32_t bits, int least, ScalarType otherwise)
+{
+    static const ScalarType types[] = { TYPE_U8, TYPE_U16, TYPE_U32 };
+    for (size_t k = 0; k < sizeof types / sizeof *types; k++)
+        if (bytes_of(types[k]) >= least && bytes_of(types[k]) < bytes_of(otherwise)
+            && bits <= 8u * (uint32_t)bytes_of(types[k]))
+            return types[k];
+    return otherwise;
+}
+
 /* ---- Expressions ----------------------------------------------------------------------------- */
 
-/* What `id` has become, as a value of type t: exactly when t holds it, else modulo 2^bits. */
+/* What `id` has become, as a value of type t: exactly when t holds it, else modulo 2^bits. The bits that nobody reads
+ * may be any. */
 static ExprId as(Rewrite *r, ScalarType t, ExprId id)
 {
     ExprId now = tessi_expr_map_get(&r->map, id);
@@ -102,9 +118,10 @@ static Demand demand_of(Op op, int *least)
     }
 }
 
-/* The type to compute `e` in; t is the type of its operands. Never narrower than an operand has become: converting
- * that would cost what the narrower operation saves. */
-static ScalarType type_for(const Rewrite *r, const Expr *e, Interval result, ScalarType t)
+/* The type to compute `e` in, of which readers want so many bits; t is the type of its operands. Never narrower than
+ * an operand has become: converting that would cost what the narrower operation saves. */
+static ScalarType type_for(const Rewrite *r, const Expr *e, Interval result, uint32_t bits,
+                           ScalarType t)
 {
     int least, first = e->op == OP_SELECT;
     Demand demand = demand_of(e->op, &least);
@@ -125,24 +142,43 @@ static ScalarType type_for(const Rewrite *r, const Expr *e, Interval result, Sca
         if (count.hi > 15)
             least = 4;
     }
-    return narrowest(need, least, t);
+    const bool from_low = demand == DEMAND_RESULT || e->op == OP_SHL || e->op == OP_SELECT;
+    t = narrowest(need, least, t);
+    return from_low && tessi_is_integer(e->type) ? of_bits(bits, least, t) : t;
 }
 
-static ExprId change_op(Rewrite *r, const Expr *e, Interval result, bool often)
+/* The operand of which a mask leaves all that is read; none: it is no such mask. */
+static ExprId unmasked(const Rewrite *r, const Expr *e, uint32_t bits)
 {
+    for (int k = 0; k < 2 && e->op == OP_AND && bits < ALL_BITS; k++) {
+        const Expr *mask = tessi_expr(r->from, e->arg[k]);
+        const uint64_t read = ((uint64_t)1 << bits) - 1;
+        if (mask->kind == EXPR_CONST && ((uint64_t)mask->value.i & read) == read)
+            return tessi_expr_map_get(&r->map, e->arg[1 - k]);
+    }
+    return none;
+}
+
+static ExprId change_op(Rewrite *r, const Expr *e, Interval result, uint32_t bits, bool often)
+{
+    const ExprId whole = unmasked(r, e, bits);
+    if (whole.v)
+        return whole;
     ScalarType t = tessi_expr(r->from, e->arg[e->op == OP_SELECT])->type;
-    ScalarType to = often && tessi_is_integer(t) ? type_for(r, e, result, t) : t;
+    ScalarType to = often && tessi_is_integer(t) ? type_for(r, e, result, bits, t) : t;
     ExprId arg[3] = { none, none, none };
     for (int k = 0; k < e->n_args; k++)
         arg[k] = as(r, e->op == OP_SELECT && k == 0 ? TYPE_BOOL : to, e->arg[k]);
     return tessi_expr_op(r->to, e->op, arg[0], arg[1], arg[2]);
 }
 
-/* The value is the same where the type holds it. */
-static ExprId change_cast(Rewrite *r, const Expr *e)
+/* The value is the same where the type holds it, and where all of it is there or readers want no more than is. */
+static ExprId change_cast(Rewrite *r, const Expr *e, uint32_t bits)
 {
+    const Narrow *n = r->user;
+    const bool enough = bits < ALL_BITS || n->low.expr[e->arg[0].v] == ALL_BITS;
     ScalarType from = tessi_expr(r->from, e->arg[0])->type;
-    bool keeps = tessi_is_integer(e->type) && tessi_is_integer(from)
+    bool keeps = tessi_is_integer(e->type) && tessi_is_integer(from) && enough
                  && holds(e->type, range_of(r, e->arg[0]));
     ExprId now = tessi_expr_map_get(&r->map, e->arg[0]);
     return keeps ? now : tessi_expr_cast(r->to, e->type, now);
@@ -176,7 +212,7 @@ static ExprId change_load(Rewrite *r, const Expr *e)
     return tessi_expr_load(r->to, tessi_graph_access(r->to, &a));
 }
 
-static ExprId change_window(Rewrite *r, const Expr *e, Interval result, bool often)
+static ExprId change_window(Rewrite *r, const Expr *e, Interval result, uint32_t bits, bool often)
 {
     ExprId where = e->n_args > 1 ? tessi_expr_map_get(&r->map, e->arg[1]) : none;
     ScalarType to = e->type;
@@ -191,7 +227,9 @@ static ExprId change_window(Rewrite *r, const Expr *e, Interval result, bool oft
         Interval both = tessi_interval_union(result, body);
         /* Under a condition minima and maxima start from the ends of their type. */
         if (e->reduction == REDUCE_SUM)
-            to = narrowest(both, 2, to);
+            to = of_bits(bits, 2, narrowest(both, 2, to));
+        else if (e->reduction == REDUCE_PROD)
+            to = of_bits(bits, 2, to);
         else if (e->reduction == REDUCE_MEDIAN
                  || (e->n_args == 1 && (e->reduction == REDUCE_MIN || e->reduction == REDUCE_MAX)))
             to = narrowest(both, 1, to);
@@ -203,13 +241,14 @@ static ExprId change(Rewrite *r, ExprId id, const Expr *e)
 {
     const Narrow *n = r->user;
     Interval result = n->range[id.v].i;
+    const uint32_t bits = n->low.expr[id.v];
     bool often = is_computed_often(n, id);
     switch (e->kind) {
-    case EXPR_OP: return change_op(r, e, result, often);
-    case EXPR_CAST: return change_cast(r, e);
+    case EXPR_OP: return change_op(r, e, result, bits, often);
+    case EXPR_CAST: return change_cast(r, e, bits);
     case EXPR_SAT: return change_sat(r, e);
     case EXPR_LOAD: return change_load(r, e);
-    case EXPR_WINDOW: return change_window(r, e, result, often);
+    case EXPR_WINDOW: return change_window(r, e, result, bits, often);
     case EXPR_TABLE: return tessi_expr_table(r->to, e->table, as(r, TYPE_I32, e->arg[0]));
     default: return tessi_rewrite_rebuild(r, e);
     }
@@ -235,7 +274,16 @@ static bool *seen_outside(const Graph *g, Arena *a)
     return seen;
 }
 
-static void retype_stages(Graph *g, const Analysis *an, Arena *scratch)
+/* The type of a stage of which readers want so many bits. */
+static ScalarType type_of_low(const Graph *g, const Stage *s, uint32_t bits)
+{
+    const bool adds_up = tessi_stage_adds_up(g, s) && s->n_dims;
+    return tessi_is_integer(s->type) && (s->kind == STAGE_COMPUTE || adds_up)
+               ? of_bits(bits, 1, s->type)
+               : s->type;
+}
+
+static void retype_stages(Graph *g, const Analysis *an, const LowBits *low, Arena *scratch)
 {
     const bool *seen = seen_outside(g, scratch);
     Interval *need = ARENA_NEW_ARRAY(scratch, Interval, g->stages.n);
@@ -251,6 +299,7 @@ static void retype_stages(Graph *g, const Analysis *an, Arena *scratch)
         Stage *s = tessi_stage(g, id);
         if (!seen[id.v])
             s->type = narrowest(need[id.v], 1, s->type);
+        s->type = type_of_low(g, s, low->stage[id.v]);
     }
 }
 
@@ -261,8 +310,9 @@ void tessi_pass_narrow(Graph *g, Arena *scratch)
     Rewrite r;
     tessi_analyse_ranges(&an, scratch);
     n.range = an.expr_range;
+    n.low = tessi_analyse_low_bits(g, scratch);
     n.deps = tessi_expr_deps(g, scratch);
-    retype_stages(g, &an, scratch);
+    retype_stages(g, &an, &n.low, scratch);
     tessi_rewrite_init(&r, g, g, scratch);
     r.change = change;
     r.user = &n;

@@ -12,9 +12,11 @@ Graph *tessi_graph_exact_passes(const Graph *g, Arena *a);
 Graph *tessi_graph_common_windows(Graph *g, Arena *a);
 /* Medians of few values become networks of minima and maxima. In place. */
 void tessi_pass_median(Graph *g, Arena *scratch);
-/* Integers are computed, and intermediate stages stored, in the narrowest type that value ranges prove enough. In
- * place. */
+/* Integers are computed, and intermediate stages stored, in the narrowest type that value ranges, or the bits that
+ * readers want, prove enough. In place. */
 void tessi_pass_narrow(Graph *g, Arena *scratch);
+/* Stages that are but the values of a reduction or scan become that one. In place. */
+void tessi_pass_copies(Graph *g, Arena *scratch);
 /* Functions of one byte that take exponentials, powers and the like become tables; for processors, not for kernels.
  * Returns `g` itself when there is none. */
 Graph *tessi_graph_bytes_in_tables(Graph *g, Arena *a);

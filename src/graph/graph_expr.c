@@ -285,6 +285,13 @@ ScalarType tessi_accumulator_type(Reduction r, ScalarType source)
     }
 }
 
+ScalarType tessi_running_type(const Stage *s, ScalarType source)
+{
+    const ScalarType acc = tessi_accumulator_type(s->reduction, source);
+    const bool wraps = s->reduction == REDUCE_SUM || s->reduction == REDUCE_PROD;
+    return wraps && acc == TYPE_I64 && tessi_is_integer(s->type) ? s->type : acc;
+}
+
 Value tessi_scan_start(Reduction r, ScalarType acc)
 {
     return r == REDUCE_SUM && tessi_is_real(acc) ? tessi_value_real(-0.0)

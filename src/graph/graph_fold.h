@@ -15,6 +15,8 @@ Value tessi_reduction_identity(Reduction r, ScalarType t);
 /* What reductions of whole images, along dimensions, and scans accumulate in: double for sums of reals, int64 for sums
  * of integers and counts, the type of the image for extrema. */
 ScalarType tessi_accumulator_type(Reduction r, ScalarType source);
+/* The type in which a scan by a reduction runs: sums of integers that are stored narrow wrap there as well. */
+ScalarType tessi_running_type(const Stage *s, ScalarType source);
 /* Reductions by keys go through the first dimension in so many parts, each in order, which are combined in order; in
  * one where there are more bins than that. */
 enum { BIN_PARTS = 128, MAX_PARTED_BINS = 4096 };

@@ -232,7 +232,7 @@ void tessi_lower_scan(Lower *l, const PlanGroup *group)
     k.stage = tessi_stage(l->g, k.id);
     k.source = tessi_stage(l->g, k.stage->source);
     k.type = k.stage->n_states ? tessi_value_type(k.stage->type)
-                               : tessi_accumulator_type(k.stage->reduction, k.source->type);
+                               : tessi_running_type(k.stage, k.source->type);
     const bool gpu = l->plan->gpu;
     const bool blocks = !k.stage->n_states && (gpu || k.source->n_dims == 1);
     const bool neighbours = !k.stage->n_states && k.stage->along == k.source->n_dims;

@@ -93,6 +93,51 @@ static void test_stages_are_stored_narrow(void **state)
           "stage y[M, N] int32 = cast<int32>(cast<uint16>(h) + cast<uint16>(P))\n");
 }
 
+/* Where readers leave high bits out the low ones are enough of sums, products and choices; not of quotients,
+ * comparisons, shifts to the right and reals. */
+static void test_low_bits(void **state)
+{
+    check(*state,
+          "stage s[M, N] int64 = scan sum P along 1\nstage y[M, N] int16 = cast<int16>(s + s)\n",
+          "int16",
+          "stage s[M, N] uint16 = scan sum P along 1\n"
+          "stage y[M, N] int16 = cast<int16>(s + s)\n");
+    check(*state,
+          "stage t[M, N] int64 = cast<int64>(K) * cast<int64>(S)\n"
+          "stage s[M, N] int64 = scan prod t along 1\nstage y[M, N] uint32 = cast<uint32>(s)\n",
+          "uint32",
+          "stage t[M, N] uint32 = cast<uint32>(K) * cast<uint32>(S)\n"
+          "stage y[M, N] uint32 = scan prod t along 1\n");
+    check(*state, "stage y[M, N] uint8 = cast<uint8>(K + cast<int32>(P) * 7 & 255)\n", "uint8",
+          "stage y[M, N] uint8 = cast<uint8>(K + cast<int32>(cast<uint16>(P) * 7u16))\n");
+    check(*state, "stage y[M, N] uint8 = cast<uint8>(select(K < 7, cast<int32>(P) << 9, 3))\n",
+          "uint8",
+          "stage y[M, N] uint8 = cast<uint8>(select(K < 7, cast<uint16>(P) << 9u16, 3u16))\n");
+    static const char *const readers[] = { "s / 3i64",
+                                           "s >> 3i64",
+                                           "min(s, 3i64)",
+                                           "cast<int64>(cast<float>(s))",
+                                           "cast<int64>(s < 3i64)",
+                                           "abs(s)" };
+    for (size_t k = 0; k < sizeof readers / sizeof *readers; k++) {
+        const char *stages = tessi_sprintf(*state,
+                                           "stage s[M, N] int64 = scan sum P along 1\n"
+                                           "stage y[M, N] uint8 = cast<uint8>(%s)\n",
+                                           readers[k]);
+        const char *text = tessi_sprintf(*state, "%s%soutput y[M, N] uint8 = y\n", HEAD, stages);
+        const char *got = testing_printed(*state, passed(*state, text));
+        assert_non_null(strstr(got, "stage s[M, N] int64 = scan sum P along 1\n"));
+    }
+    /* One reader that wants all of it is enough; a result, too, keeps its type. */
+    const char *both = tessi_sprintf(*state,
+                                     "%sstage s[M, N] int64 = scan sum P along 1\n"
+                                     "stage t[M, N] uint8 = cast<uint8>(s)\n"
+                                     "stage y[M, N] float = cast<float>(s) + cast<float>(t)\n"
+                                     "output y[M, N] float = y\n",
+                                     HEAD);
+    assert_non_null(strstr(testing_printed(*state, passed(*state, both)), "s[M, N] int64 = scan"));
+}
+
 static void test_windows(void **state)
 {
     check(*state, "stage y[M, N] int32 = sum($i = -50..50 : cast<int32>(P@[0,$i]:clamp))\n",
@@ -320,6 +365,7 @@ int main(void)
         GRAPH_TEST(test_quotients_need_room_for_their_operands),
         GRAPH_TEST(test_minima_and_choices_in_bytes),
         GRAPH_TEST(test_stages_are_stored_narrow),
+        GRAPH_TEST(test_low_bits),
         GRAPH_TEST(test_windows),
         GRAPH_TEST(test_functions_of_bytes_are_tables),
         GRAPH_TEST(test_medians_of_few_values_are_networks),
