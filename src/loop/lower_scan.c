@@ -130,6 +130,14 @@ static void total(void *user, const LExprId *arg)
     store_total(k, k->number, arg[0]);
 }
 
+/* Running on through all blocks gives the same bits: of integers, and of minima and maxima, where the first of several
+ * zeros and no NaN is kept either way. */
+static bool is_free(const Scan *k)
+{
+    const bool extreme = k->stage->reduction == REDUCE_MIN || k->stage->reduction == REDUCE_MAX;
+    return !k->stage->n_states && (extreme || !tessi_is_real(k->type));
+}
+
 /* ---- Instances ------------------------------------------------------------------------------- */
 
 static void instance(Scan *k, const char *name, LExprId strip)
@@ -143,6 +151,7 @@ static void instance(Scan *k, const char *name, LExprId strip)
         ARG_TYPE("type", k->type),
         ARG_NUMBER("states", k->stage->n_states),
         ARG_NUMBER("last", k->stage->only_last),
+        ARG_NUMBER("free", is_free(k)),
         ARG_NUMBER("lanes", lines->lanes ? lines->lanes : 1),
         ARG_NUMBER("block", SCAN_BLOCK),
         ARG_EXPR("n", lines->source.to[lines->dim]),

@@ -234,9 +234,11 @@ static void instance_of_scan(Running *r, const char *name, const char *to, int s
 {
     Lower *l = r->l;
     const LExprId zero = tessi_l_int(l, 0);
+    const LExprId start = tessi_lexpr_const(l->p, TYPE_F64, tessi_value_real(-0.0));
     const TemplateArg args[] = { ARG_TYPE("type", TYPE_F64),
                                  ARG_NUMBER("states", states),
                                  ARG_NUMBER("last", 0),
+                                 ARG_NUMBER("free", strcmp(to, "on") == 0),
                                  ARG_NUMBER("lanes", 1),
                                  ARG_NUMBER("block", RUN),
                                  ARG_EXPR("n", tessi_l_int(l, POINTS)),
@@ -244,8 +246,7 @@ static void instance_of_scan(Running *r, const char *name, const char *to, int s
                                  ARG_EXPR("strip", zero),
                                  ARG_EXPR("number", r->number.v ? r->number : zero),
                                  ARG_EXPR("blocks", tessi_l_int(l, RUNS)),
-                                 ARG_EXPR("start", tessi_lexpr_const(l->p, TYPE_F64,
-                                                                     tessi_value_real(-0.0))),
+                                 ARG_EXPR("start", start),
                                  ARG_HOLE("step", run_step),
                                  ARG_HOLE("begin", run_begin),
                                  ARG_HOLE("with", run_with),
@@ -272,17 +273,16 @@ static void for_runs(Running *r, const char *name, const char *to)
 /* Sums down a line at once and in three sweeps; steps. */
 static void scans_run_in_blocks(void **state)
 {
-    static const char *const names[] = { "once", "sweeps", "line", "strip", "along" };
+    static const char *const names[] = { "once", "sweeps", "line", "strip", "along", "on" };
     Text head;
     tessi_text_init(&head, *state);
-    tessi_text_add(&head, "loops test\n");
-    tessi_text_addf(&head, "input in: { \"\": double @0 } pixel 8 [%d]\n", POINTS);
-    for (int k = 0; k < 5; k++)
+    tessi_text_addf(&head, "loops test\ninput in: { \"\": double @0 } pixel 8 [%d]\n", POINTS);
+    for (int k = 0; k < 6; k++)
         tessi_text_addf(&head, "output %s: { \"\": double @0 } pixel 8 [%d]\n", names[k], POINTS);
-    tessi_text_addf(&head, "buffer in: input 0/0 double[%d]\n", POINTS);
-    for (int k = 0; k < 5; k++)
+    for (int k = 0; k < 6; k++)
         tessi_text_addf(&head, "buffer %s: output %d/0 double[%d]\n", names[k], k, POINTS);
-    tessi_text_addf(&head, "buffer totals: temp double[%d]\n", RUNS);
+    tessi_text_addf(&head, "buffer in: input 0/0 double[%d]\nbuffer totals: temp double[%d]\n",
+                    POINTS, RUNS);
     Lower *l = begin(*state, tessi_text_str(&head));
     Running r = { .l = l, .in = buffer(l, "in"), .totals = buffer(l, "totals") };
     instance_of_scan(&r, "scan_strip", "once", 0);
@@ -292,26 +292,24 @@ static void scans_run_in_blocks(void **state)
     instance_of_scan(&r, "scan_line", "line", 2);
     instance_of_scan(&r, "scan_strip", "strip", 2);
     instance_of_scan(&r, "scan_along", "along", 0);
+    instance_of_scan(&r, "scan_strip", "on", 0);
     tessi_scope_close(l);
 
-    double in[POINTS], got[5][POINTS], before = 0, block = 0, y[2] = { 1, 1 };
-    InterpImage image = { in, { POINTS }, { 8 } }, out[5];
+    double in[POINTS], got[6][POINTS], before = 0, block = 0, y[2] = { 1, 1 };
+    InterpImage image = { in, { POINTS }, { 8 } }, out[6];
     for (int i = 0; i < POINTS; i++)
         in[i] = 1.0 / (1 + i * 7 % 13);
-    for (int k = 0; k < 5; k++)
+    for (int k = 0; k < 6; k++)
         out[k] = (InterpImage){ got[k], { POINTS }, { 8 } };
     run(l, &(InterpArgs){ .inputs = &image, .outputs = out });
     for (int i = 0; i < POINTS; i++) {
-        if (i && i % RUN == 0) {
-            before += block;
-            block = 0;
-        }
-        block += in[i];
+        before += i % RUN == 0 ? block : 0;
+        block = (i % RUN == 0 ? 0 : block) + in[i];
         assert_true(got[0][i] == before + block && got[1][i] == before + block);
-        assert_true(got[4][i] == before + block);
-        const double next = in[i] + 0.5 * y[0] + -0.25 * y[1];
-        y[1] = y[0];
-        y[0] = next;
+        const double on = (i ? got[5][i - 1] : 0) + in[i];
+        assert_true(got[4][i] == before + block && got[5][i] == on);
+        const double next = in[i] + 0.5 * y[i % 2] + -0.25 * y[1 - i % 2];
+        y[1 - i % 2] = next;
         assert_true(got[2][i] == next && got[3][i] == next);
     }
 }
