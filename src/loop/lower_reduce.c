@@ -223,6 +223,15 @@ static void rows_on_cores(Reducers *all)
     instance(all, "reduce_total", row);
 }
 
+/* All of them are integers: the same in every order. */
+static bool are_integers(const Reducers *all)
+{
+    for (uint32_t r = 0; r < all->n; r++)
+        if (!tessi_is_integer(all->at[r].acc))
+            return false;
+    return true;
+}
+
 static void lines_on_cores(Reducers *all)
 {
     Lower *l = all->l;
@@ -230,7 +239,7 @@ static void lines_on_cores(Reducers *all)
     const LExprId strip = tessi_lines_open(l, all->line, all->nest->parallel, all->coord);
     add_arg(all, (TemplateArg)ARG_EXPR("strip", strip));
     instance(all,
-             !strip.v                           ? "reduce_row"
+             !strip.v                           ? (are_integers(all) ? "reduce_line" : "reduce_row")
              : all->line->lanes == LINES_BESIDE ? "reduce_columns"
                                                 : "reduce_beside",
              tessi_l_int(l, 0));
@@ -334,10 +343,7 @@ static uint16_t lines_beside(const Reducers *all)
 {
     if (all->l->plan->gpu || all->dim + 1 >= all->nest->n_dims)
         return 0;
-    for (uint32_t r = 0; r < all->n; r++)
-        if (!tessi_is_integer(all->at[r].acc))
-            return LINES_BESIDE;
-    return LINES_OF_INTEGERS;
+    return are_integers(all) ? LINES_OF_INTEGERS : LINES_BESIDE;
 }
 
 void tessi_lower_reduction(Lower *l, const PlanGroup *group)
