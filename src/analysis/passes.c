@@ -6,6 +6,7 @@ Graph *tessi_graph_exact_passes(const Graph *g, Arena *a)
 {
     Arena *scratch = tessi_scratch_open(a);
     Graph *work = tessi_graph_copy_live(g, scratch);
+    tessi_pass_short(work);
     work = tessi_graph_common_windows(work, scratch);
     tessi_pass_median(work, scratch);
     tessi_pass_inside(work); /* of what stages and medians made anew read */

@@ -8,6 +8,8 @@
 /* A new graph with the same results, cheaper to compute, for every target alike. */
 Graph *tessi_graph_exact_passes(const Graph *g, Arena *a);
 
+/* Reductions along a dimension of at most 16 points are written out. In place. */
+void tessi_pass_short(Graph *g);
 /* What is computed at several places of a piece becomes a stage. Returns `g` itself when there is none. */
 Graph *tessi_graph_common_windows(Graph *g, Arena *a);
 /* Medians of few values become networks of minima and maxima. In place. */

@@ -138,6 +138,35 @@ static void test_low_bits(void **state)
     assert_non_null(strstr(testing_printed(*state, passed(*state, both)), "s[M, N] int64 = scan"));
 }
 
+/* Along few points a reduction is a stage as any other, in its order; along more, or by parameters, it stays. */
+static void test_short_lines(void **state)
+{
+    const char *head = "graph g\nparam M\nimage X[M, 3] float\nimage Y[M, 17] uint8\n"
+                       "stage X[M, 3] float = image X\nstage Y[M, 17] uint8 = image Y\n";
+    const char *text = tessi_sprintf(*state,
+                                     "%sstage m[M] float = reduce max X along 1\n"
+                                     "stage s[M] float = reduce sum X along 1\n"
+                                     "stage c[M] int64 = reduce count X along 1\n"
+                                     "stage t[3] float = reduce sum X along 0\n"
+                                     "stage u[M] int64 = reduce sum Y along 1\n"
+                                     "output m[M] float = m\noutput s[M] float = s\n"
+                                     "output c[M] int64 = c\noutput t[3] float = t\n"
+                                     "output u[M] int64 = u\n",
+                                     head);
+    const char *got = testing_printed(*state, passed(*state, text));
+    static const char *const wanted[] = {
+        "stage s[M] float =\n    cast<float>(0.0d + cast<double>(X@[0,=0]) + (0.0d + "
+        "cast<double>(X@[0,=2]))\n      + (0.0d + cast<double>(X@[0,=1])))\n",
+        "stage t[3] float = reduce sum X along 0\n",
+        "stage u[M] int64 = reduce sum Y along 1\n",
+    };
+    for (size_t k = 0; k < sizeof wanted / sizeof *wanted; k++)
+        if (!strstr(got, wanted[k]))
+            fail_msg("%s\nis not in\n%s", wanted[k], got);
+    assert_null(strstr(got, "reduce max"));
+    assert_null(strstr(got, "reduce count"));
+}
+
 static void test_windows(void **state)
 {
     check(*state, "stage y[M, N] int32 = sum($i = -50..50 : cast<int32>(P@[0,$i]:clamp))\n",
@@ -366,6 +395,7 @@ int main(void)
         GRAPH_TEST(test_minima_and_choices_in_bytes),
         GRAPH_TEST(test_stages_are_stored_narrow),
         GRAPH_TEST(test_low_bits),
+        GRAPH_TEST(test_short_lines),
         GRAPH_TEST(test_windows),
         GRAPH_TEST(test_functions_of_bytes_are_tables),
         GRAPH_TEST(test_medians_of_few_values_are_networks),
