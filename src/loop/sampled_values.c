@@ -56,7 +56,11 @@ static uint32_t depends_of(Sampled *s, const LExpr *e)
             return ON_ROW;
         if (s->p->vars.at[v.v].is_mutable || s->where[v.v] == WHERE_INSIDE)
             return ON_MORE;
-        return s->where[v.v] == WHERE_OUTSIDE ? 0 : tessi_sampled_depends(s, s->definition[v.v]->a);
+        if (s->where[v.v] == WHERE_OUTSIDE)
+            return 0;
+        /* A name of the row is not known before the row, whatever its value is. */
+        on = s->where[v.v] == WHERE_ROW ? ON_ROW : 0;
+        return on | tessi_sampled_depends(s, s->definition[v.v]->a);
     }
     if (e->lanes
         || (e->kind == LEXPR_LOAD
