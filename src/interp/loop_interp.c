@@ -67,7 +67,20 @@ static bool fail_outside(Run *r, const LoopBuffer *b, const int64_t *index, cons
 
 /* ---- Expressions ----------------------------------------------------------------------------- */
 
-static bool evaluate(Run *r, LExprId id, Value *out);
+static bool evaluate_once(Run *r, LExprId id, Value *out);
+
+/* Constants and variables are at hand. */
+static inline bool evaluate(Run *r, LExprId id, Value *out)
+{
+    const LExpr *e = tessi_lexpr(r->p, id);
+    if (e->kind == LEXPR_CONST)
+        *out = e->value;
+    else if (e->kind == LEXPR_VAR)
+        *out = e->lanes ? r->vector[e->var.v][r->lane] : r->var[e->var.v];
+    else
+        return evaluate_once(r, id, out);
+    return true;
+}
 
 /* The buffer, of held ones that of the thread in hand. */
 static LoopBuffer *buffer_of(Run *r, LBufferId id)
@@ -262,7 +275,7 @@ static bool operation(Run *r, const LExpr *e, Value *out)
 }
 
 /* Each node once an evaluation, however often it is used. */
-static bool evaluate(Run *r, LExprId id, Value *out)
+static bool evaluate_once(Run *r, LExprId id, Value *out)
 {
     if (r->stamp_of[id.v] == r->stamp) {
         *out = r->value[id.v];
@@ -270,8 +283,8 @@ static bool evaluate(Run *r, LExprId id, Value *out)
     }
     const LExpr *e = tessi_lexpr(r->p, id);
     switch (e->kind) {
-    case LEXPR_CONST: *out = e->value; return true;
-    case LEXPR_VAR: *out = e->lanes ? r->vector[e->var.v][r->lane] : r->var[e->var.v]; return true;
+    case LEXPR_CONST:
+    case LEXPR_VAR: return evaluate(r, id, out);
     case LEXPR_LANES:
         *out = tessi_value_int(tessi_loop_lane_count(r->p, (uint8_t)e->ref));
         return true;

@@ -14,7 +14,10 @@ bool tessi_loop_buffer_make(LoopBuffer *b)
     for (int d = 0; d < lb->n_dims; d++)
         if (!tessi_mul_size(n, (size_t)b->size[d], &n))
             return false;
-    if (!tessi_mul_size(n, (size_t)b->copies, &n) || !tessi_mul_size(n, (size_t)b->lanes, &n))
+    if (!tessi_mul_size(n, (size_t)b->lanes, &n))
+        return false;
+    b->n_copy = n;
+    if (!tessi_mul_size(n, (size_t)b->copies, &n))
         return false;
     b->n = n;
     b->life = 1;
@@ -52,7 +55,7 @@ int64_t tessi_loop_buffer_element(const LoopBuffer *b, const int64_t *index)
     }
     if (b->lanes > 1)
         element = element * b->lanes + index[b->buffer->n_dims];
-    return element + (int64_t)(b->copy * (b->n / b->copies));
+    return element + (int64_t)(b->copy * b->n_copy);
 }
 
 void *tessi_loop_buffer_address(const LoopBuffer *b, const int64_t *index)
@@ -63,7 +66,7 @@ void *tessi_loop_buffer_address(const LoopBuffer *b, const int64_t *index)
     if (b->lanes > 1)
         offset += index[b->buffer->n_dims] * (int64_t)tessi_type_info(b->buffer->type)->bytes;
     if (b->copy)
-        offset += (int64_t)(b->copy * (b->n / b->copies) * tessi_type_info(b->buffer->type)->bytes);
+        offset += (int64_t)(b->copy * b->n_copy * tessi_type_info(b->buffer->type)->bytes);
     return b->data + offset;
 }
 

@@ -24,8 +24,9 @@ struct LoopBuffer {
     int64_t size[LOOP_MAX_DIMS], stride[LOOP_MAX_DIMS]; /* bytes */
     int64_t lanes; /* of an element; an index of elements that are vectors has the lane behind it */
     uint64_t n;
-    uint64_t copies,
-        copy; /* HELD: one for each thread of a block, and whose is meant; else 1 and 0 */
+    /* HELD: one for each thread of a block, and whose is meant; else 1 and 0. */
+    uint64_t copies, copy;
+    uint64_t n_copy; /* elements of a copy */
     unsigned char *data;
     void *owned;      /* what to free: TEMP and LOCAL */
     uint32_t *stored; /* by element: the life in which it was stored; NULL for INPUT and TABLE */

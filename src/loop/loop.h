@@ -257,7 +257,10 @@ typedef struct LoopProgram {
 
 /* ---- loop_build.c: constructors; fold constants and simplify index arithmetic exactly -------- */
 LoopProgram *tessi_loop_new(Arena *a, const char *name);
-const LExpr *tessi_lexpr(const LoopProgram *p, LExprId id);
+static inline const LExpr *tessi_lexpr(const LoopProgram *p, LExprId id)
+{
+    return &p->exprs.at[id.v];
+}
 LVarId tessi_loop_var(LoopProgram *p, const char *name, ScalarType t, bool is_mutable);
 LBufferId tessi_loop_buffer(LoopProgram *p, const LBuffer *b);
 LExprId tessi_lexpr_const(LoopProgram *p, ScalarType t, Value v);

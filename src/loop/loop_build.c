@@ -17,11 +17,6 @@ LoopProgram *tessi_loop_new(Arena *a, const char *name)
     return p;
 }
 
-const LExpr *tessi_lexpr(const LoopProgram *p, LExprId id)
-{
-    return &p->exprs.at[id.v];
-}
-
 LVarId tessi_loop_var(LoopProgram *p, const char *name, ScalarType t, bool is_mutable)
 {
     LVar v = { .name = name, .type = t, .is_mutable = is_mutable };
