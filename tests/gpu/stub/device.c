@@ -58,6 +58,27 @@ CUresult stub_memory_free(CUdeviceptr p)
     return CUDA_OK;
 }
 
+CUresult stub_host_alloc(void **memory, size_t bytes, unsigned flags)
+{
+    (void)flags;
+    *memory = calloc(bytes, 1);
+    return made(*memory);
+}
+
+CUresult stub_host_free(void *memory)
+{
+    free(memory);
+    return CUDA_OK;
+}
+
+CUresult stub_event_elapsed(float *ms, CUevent from, CUevent to)
+{
+    (void)from;
+    (void)to;
+    *ms = 1;
+    return CUDA_OK;
+}
+
 CUresult stub_function_attribute(int *value, int attribute, CUfunction k)
 {
     (void)attribute;
