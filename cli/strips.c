@@ -192,6 +192,7 @@ bool cli_strips_add(StripRun *r, size_t number, const DLTensor *t)
     StripOutput *o = &r->output[number];
     char error[ERROR_SIZE] = "";
     const Team *team = r->s->line->team;
+    const StripPass *last = &r->s->pass[r->s->n_passes - 1];
     if (team && team->rank && o->way != SHARED)
         return o->way == HERE || cli_team_send(team, number, t);
     if (t->shape[0] == o->extent[0]) { /* all of it, perhaps not for the first time */
@@ -201,7 +202,12 @@ bool cli_strips_add(StripRun *r, size_t number, const DLTensor *t)
     }
     if (t->shape[0] == 0)
         return true;
-    if (!open_writer(r, o, t))
+    const bool is_line = t->ndim == 1 && last->pass.ndim > 1;
+    if (is_line && r->s->line->resume)
+        return cli_fail_about(r->s->line->outputs[o->output],
+                              "a result of one number a row cannot be gone on with", ""),
+               false;
+    if (is_line ? !cli_team_assemble(o, t) : !open_writer(r, o, t))
         return false;
     o->rows += t->shape[0];
     return !o->writer || tess_writer_add(o->writer, t, error, sizeof error) == TESS_OK

@@ -106,6 +106,8 @@ bool cli_turns_write(const Strips *s, TurnsDone *done); /* fills in the bytes of
 void cli_turns_forget(TurnsDone *done);
 void cli_turns_end(const Strips *s); /* there is nothing to go on with */
 
+/* strips_team.c: whether numbers take parts in order, which none of a team computes beside the others; says why */
+bool cli_team_has_order(Strips *s);
 /* strips.c: runs them; false after saying why not */
 bool cli_strips_run(Strips *s);
 

@@ -457,7 +457,7 @@ static StripsNeed decide(Strips *s, const size_t *input, bool always)
     const bool whole = fits(s);
     free(s->pass);
     s->pass = NULL;
-    if (whole && !always)
+    if ((whole && !always) || cli_team_has_order(s))
         return STRIPS_NOT;
     if (reaches_too_far(s, &height, &around) && cli_rounds_find(s, height, around))
         return STRIPS_WANTED;

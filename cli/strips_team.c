@@ -94,6 +94,16 @@ bool cli_team_output(StripRun *r, size_t number)
     return true;
 }
 
+bool cli_team_has_order(Strips *s)
+{
+    bool in_order = false;
+    for (size_t i = 0; s->line->team && i < s->n_passes; i++)
+        in_order = in_order || tess_parts_in_order(s->parts, i);
+    if (in_order)
+        snprintf(s->why, sizeof s->why, "what goes along the rows takes them in order");
+    return in_order;
+}
+
 /* ---- Rows of which several have columns ------------------------------------------------------ */
 bool cli_team_settle_heights(Strips *s)
 {

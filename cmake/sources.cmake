@@ -19,8 +19,8 @@ set(TESSERA_SOURCES
     src/api/gpu_general.c src/api/gpu_image.c src/api/gpu_modules.c src/api/gpu_run.c
     src/api/gpu_strips.c src/api/guard.c src/api/image.c src/api/info.c src/api/instance.c
     src/api/library.c src/api/look.c src/api/meta.c src/api/module.c src/api/part.c
-    src/api/part_apart.c src/api/part_fold.c src/api/part_pass.c src/api/part_reduce.c src/api/part_text.c
-    src/api/passes.c src/api/reach.c
+    src/api/part_apart.c src/api/part_fold.c src/api/part_lines.c src/api/part_pass.c
+    src/api/part_reduce.c src/api/part_text.c src/api/passes.c src/api/reach.c
     src/api/rounds.c src/api/run.c src/api/shares.c
     src/api/shares_make.c src/api/stream.c
     src/api/time.c src/api/tune.c src/api/tune_c.c src/api/tune_gpu.c src/api/types.c src/api/variant.c

@@ -38,6 +38,8 @@ typedef struct tess_pass {
 } tess_pass;
 TESS_API size_t tess_parts_passes(const tess_parts *parts);
 TESS_API tess_status tess_parts_pass(tess_parts *parts, size_t i, tess_pass *pass);
+/* Not 0: numbers of the pass go along the rows (mean(a, 0)), and take its parts in order: none can be apart. */
+TESS_API int tess_parts_in_order(const tess_parts *parts, size_t i);
 typedef enum tess_part_use {
     TESS_PART_UNUSED, /* the pass does not need that input */
     TESS_PART_CUT,    /* its points from..to */

@@ -34,6 +34,7 @@ typedef enum PartGivenKind {
     GIVEN_SIZE,   /* a scalar: a size of the whole */
     GIVEN_NUMBER, /* a scalar, or an image of one element: a number of whole images, stage `stage` */
     GIVEN_COUNTS, /* an image: the histogram `stage` */
+    GIVEN_LINES,  /* an image: what `stage` comes to along the rows of whole images */
     GIVEN_END     /* a parameter: how many points a part has of stages with `end` in the whole */
 } PartGivenKind;
 typedef struct PartGiven {
@@ -70,6 +71,7 @@ typedef struct PartPass {
     bool *
         parted; /* by number of the input: it is cut; else it is read as a whole, where it is read */
     bool *reads; /* by number of the input: it is needed at all */
+    bool lines;  /* what goes along the rows is given (PART_LINES) */
     VEC(PartGiven) given;
 } PartPass;
 
@@ -77,8 +79,13 @@ typedef struct PartPass {
 enum {
     PART_WHOLE_ROWS = 1, /* the last dimension is not cut */
     PART_FOLDS = 2,      /* parts may be folded */
-    PART_ENDS = 4        /* stages may end elsewhere than the images */
+    PART_ENDS = 4,       /* stages may end elsewhere than the images */
+    /* Stages may have the first dimensions of the images alone, and reductions along the first one are given, as
+     * numbers of whole images are. */
+    PART_LINES = 8
 };
+/* A reduction along the rows of images: a number for each line, taken of their rows in order. */
+bool tessi_part_is_lines(const Graph *g, const Stage *s);
 /* The pass of some results of `g` for the values of its parameters; `outputs` are results of the part, whose stages
  * are those of g. Everything in `a`. */
 void tessi_part_pass(const Graph *g, Arena *a, const int64_t *params, const Image *outputs,

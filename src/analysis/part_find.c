@@ -82,7 +82,7 @@ typedef struct Finder {
     bool wraps[MAX_DIMS];
     bool ends[MAX_DIMS];     /* rules other than wrap, or other pieces, answer at an edge */
     bool composed[MAX_DIMS]; /* other pieces do */
-    bool may_fold, may_end;
+    bool may_fold, may_end, may_lines;
     int64_t (*inside)
         [MAX_DIMS]; /* by StageId: points at its ends that have other pieces where images are cut */
     const Analysis *ranges; /* NULL: nobody has asked */
@@ -148,6 +148,19 @@ static void mark_reads(Finder *f, const Stage *s)
 }
 
 /* All that the results need; what numbers of whole images are taken of is not. */
+bool tessi_part_is_lines(const Graph *g, const Stage *s)
+{
+    int64_t n;
+    const Stage *source = tessi_stage(g, s->source);
+    return s->kind == STAGE_REDUCE && s->along == 1 && source->n_dims > 1
+           && !tessi_size_is_const(g, source->size[0], &n);
+}
+
+static bool is_given(const Finder *f, const Stage *s)
+{
+    return tessi_stage_is_number(s) || (f->may_lines && tessi_part_is_lines(f->g, s));
+}
+
 static void find_wanted(Finder *f, const Image *outputs, uint32_t n)
 {
     PartPass *p = f->pass;
@@ -158,7 +171,7 @@ static void find_wanted(Finder *f, const Image *outputs, uint32_t n)
         const Stage *s = &f->g->stages.at[id];
         if (p->wanted[id])
             mark_reads(f, s);
-        if (p->wanted[id] && (s->along || s->keys.v))
+        if (p->wanted[id] && (s->along || s->keys.v) && !is_given(f, s))
             p->wanted[s->source.v] = p->wanted[s->keys.v] = true;
         if (p->wanted[id] && s->kind == STAGE_INPUT)
             p->reads[s->image] = true;
@@ -247,6 +260,8 @@ static void find_steps(Finder *f, StageId id)
         for (int d = 0; d < p->n_dims; d++) {
             if (p->param[d] < 0 || (!uses_dim(f, s->size[k], d) && d != k))
                 continue;
+            if (is_given(f, s) && !uses_dim(f, s->size[k], d))
+                continue;
             const int64_t one = size_with(f, s->size[k], d, large);
             const int64_t two = size_with(f, s->size[k], d, 2 * large);
             const bool grows = one >= 0 && two > one;
@@ -261,7 +276,8 @@ static void find_steps(Finder *f, StageId id)
                 continue;
             if (!grows)
                 leave_whole(f, d, s, "'%s' does not grow with the images");
-            else if (d != k || s->n_dims != p->n_dims)
+            else if (d != k || is_given(f, s) || s->n_dims > p->n_dims
+                     || (s->n_dims < p->n_dims && !f->may_lines))
                 leave_whole(f, d, s, "'%s' has the images' points in another dimension");
             else
                 p->step[id.v][k] = tessi_ratio(large, two - one);
@@ -350,7 +366,7 @@ static void look_at_stage(Finder *f, StageId id)
             for (int k = 0; k < s->n_dims; k++)
                 if (uses_dim(f, s->size[k], d))
                     leave_whole(f, d, s, "'%s' has another size than the first image");
-    if (s->along && p->step[s->source.v][s->along - 1].num)
+    if (s->along && !is_given(f, s) && p->step[s->source.v][s->along - 1].num)
         leave_whole(f, s->along - 1, s, "'%s' goes along it");
     for (int d = 0; s->keys.v && d < p->n_dims; d++)
         leave_whole(f, d, s, "'%s' goes through all points by keys");
@@ -601,7 +617,7 @@ static void find_margins(Finder *f)
                     follow(f, far, (StageId){ id }, piece, tessi_access(f->g, e->access));
             }
         }
-        for (int d = 0; p->wanted[id] && s->along && d < p->n_dims; d++)
+        for (int d = 0; p->wanted[id] && s->along && !is_given(f, s) && d < p->n_dims; d++)
             far[s->source.v][d] = larger(far[s->source.v][d], far[id][d]);
         if (p->wanted[id])
             add_margin(f, (const Far *)far, (StageId){ id });
@@ -615,7 +631,7 @@ static void start(Finder *f, const int64_t *params)
 {
     PartPass *p = f->pass;
     const Graph *g = f->g;
-    *p = (PartPass){ .whole = g, .params = params };
+    *p = (PartPass){ .whole = g, .params = params, .lines = f->may_lines };
     p->wanted = ARENA_NEW_ARRAY(f->arena, bool, g->stages.n);
     p->step = (Ratio(*)[MAX_DIMS])ARENA_NEW_ARRAY(f->arena, Ratio, (size_t)g->stages.n * MAX_DIMS);
     p->end =
@@ -634,20 +650,35 @@ static void start(Finder *f, const int64_t *params)
     }
 }
 
+/* Sums go along the last dimension of what they are taken of, which may have less of them than the images. */
+static void keep_rows(Finder *f, const Image *outputs, uint32_t n)
+{
+    const char *why = "sums go along whole rows%s";
+    if (f->pass->n_dims > 0)
+        leave_whole(f, f->pass->n_dims - 1, NULL, why);
+    for (uint32_t i = 0; i < n; i++) {
+        const StageId id = outputs[i].channels.at[0].stage;
+        const int last = tessi_stage(f->g, id)->n_dims - 1;
+        if (last >= 0 && f->pass->step[id.v][last].num)
+            leave_whole(f, last, NULL, why);
+    }
+}
+
 void tessi_part_pass(const Graph *g, Arena *a, const int64_t *params, const Image *outputs,
                      uint32_t n_outputs, unsigned may, PartPass *pass)
 {
     Finder f = { .pass = pass, .g = g, .arena = a, .walk = { .arena = a } };
     f.may_fold = may & PART_FOLDS;
     f.may_end = may & PART_ENDS;
+    f.may_lines = may & PART_LINES;
     start(&f, params);
     find_wanted(&f, outputs, n_outputs);
     find_base(&f);
-    if ((may & PART_WHOLE_ROWS) && pass->n_dims > 0)
-        leave_whole(&f, pass->n_dims - 1, NULL, "sums go along whole rows%s");
     GRAPH_FOREACH_STAGE (g, id)
         if (pass->wanted[id.v])
             find_steps(&f, id);
+    if (may & PART_WHOLE_ROWS)
+        keep_rows(&f, outputs, n_outputs);
     GRAPH_FOREACH_STAGE (g, id)
         if (pass->wanted[id.v])
             look_at_stage(&f, id);
@@ -659,8 +690,8 @@ void tessi_part_pass(const Graph *g, Arena *a, const int64_t *params, const Imag
 /* ---- Parts ----------------------------------------------------------------------------------- */
 bool tessi_part_cuts(const PartPass *pass, StageId stage, int d)
 {
-    return d < pass->n_dims && tessi_stage(pass->whole, stage)->n_dims == pass->n_dims
-           && pass->cut[d] && pass->step[stage.v][d].num;
+    return d < pass->n_dims && d < tessi_stage(pass->whole, stage)->n_dims && pass->cut[d]
+           && pass->step[stage.v][d].num;
 }
 
 static int64_t up_to_multiple(int64_t x, int64_t of)

@@ -71,16 +71,17 @@ static ExprId given_scalar(Writer *w, PartGiven key, ScalarType type)
 }
 
 /* An image whose stage stands for `s` of the whole. */
-static StageId given_image(Writer *w, PartGiven key, const Stage *s, SizeId size)
+static StageId given_image(Writer *w, PartGiven key, const Stage *s, int n_dims, const SizeId *size)
 {
     Graph *to = w->pass->graph;
     bool is_new;
     key.is_image = true;
     const PartGiven *it = given(w, key, &is_new);
-    Image image = { .name = it->name, .n_dims = 1, .pixel_bytes = tessi_type_info(s->type)->bytes };
-    image.size[0] = size;
-    Stage stage = { .name = s->name, .kind = STAGE_INPUT, .type = s->type, .n_dims = 1 };
-    stage.size[0] = size;
+    Image image = { .name = it->name, .pixel_bytes = tessi_type_info(s->type)->bytes };
+    Stage stage = { .name = s->name, .kind = STAGE_INPUT, .type = s->type };
+    stage.n_dims = image.n_dims = (uint8_t)n_dims;
+    for (int d = 0; d < n_dims; d++)
+        stage.size[d] = image.size[d] = size[d];
     stage.image = to->inputs.n;
     Channel channel = { .name = "", .type = s->type };
     VEC_PUSH(w->arena, &image.channels, channel);
@@ -263,6 +264,24 @@ static bool is_wide_number(const Stage *s)
            && tessi_type_info(s->type)->bytes == 8 && !tessi_is_real(s->type);
 }
 
+/* None of numbers that are given as scalars. */
+static StageId write_stage(Writer *w, Rewrite *r, StageId id, const uint32_t *input)
+{
+    const Stage *s = tessi_stage(r->from, id);
+    const bool lines = w->pass->lines && tessi_part_is_lines(r->from, s);
+    SizeId size[MAX_DIMS] = { tessi_size_const(r->to, 1) };
+    if (!lines && !tessi_stage_is_number(s))
+        return copy_stage(w, r, id, input);
+    if (is_wide_number(s))
+        return given_image(w, (PartGiven){ .kind = GIVEN_NUMBER, .stage = id }, s, 1, size);
+    if (!lines && s->kind != STAGE_HISTOGRAM)
+        return (StageId){ 0 };
+    for (int d = 0; d < s->n_dims; d++)
+        size[d] = tessi_rewrite_size(r, s->size[d]);
+    const PartGiven key = { .kind = lines ? GIVEN_LINES : GIVEN_COUNTS, .stage = id };
+    return given_image(w, key, s, s->n_dims, size);
+}
+
 void tessi_part_write(PartPass *pass, Arena *a, const Image *outputs, uint32_t n_outputs)
 {
     const Graph *g = pass->whole;
@@ -295,14 +314,7 @@ void tessi_part_write(PartPass *pass, Arena *a, const Image *outputs, uint32_t n
         const bool channel = s->kind == STAGE_INPUT && pass->reads[s->image];
         if (!pass->wanted[id.v] && !channel)
             continue;
-        if (s->kind == STAGE_HISTOGRAM)
-            w.stage[id.v] = given_image(&w, (PartGiven){ .kind = GIVEN_COUNTS, .stage = id }, s,
-                                        tessi_rewrite_size(&r, s->size[0]));
-        else if (is_wide_number(s))
-            w.stage[id.v] = given_image(&w, (PartGiven){ .kind = GIVEN_NUMBER, .stage = id }, s,
-                                        tessi_size_const(to, 1));
-        else if (!tessi_stage_is_number(s))
-            w.stage[id.v] = copy_stage(&w, &r, id, input);
+        w.stage[id.v] = write_stage(&w, &r, id, input);
     }
     for (uint32_t i = 0; i < n_outputs; i++) {
         const Image copy = copy_image(&w, &r, &outputs[i], true);

@@ -19,6 +19,8 @@ void tess_parts_free(tess_parts *p)
             free(pass->spare[o].tensor.data);
         free(pass->spare);
         tessi_bytes_dispose(&pass->apart);
+        VEC_FOREACH (PartNumber, number, &pass->numbers)
+            tessi_lines_free(number);
         tessi_folded_free(pass);
         tess_args_free(pass->args);
         tess_program_free(pass->program);
@@ -153,6 +155,15 @@ tess_status tess_parts_pass(tess_parts *p, size_t i, tess_pass *out)
         out->periodic[d] = part->periodic[d] || part->folded[d];
     }
     return TESS_OK;
+}
+
+int tess_parts_in_order(const tess_parts *p, size_t i)
+{
+    bool in_order = false;
+    if (p && i < p->passes.n)
+        VEC_FOREACH (const PartNumber, number, &p->passes.at[i].numbers)
+            in_order = in_order || tessi_stage(p->graph, number->stage)->along;
+    return in_order;
 }
 
 static int64_t number_of_input(const Graph *g, const char *name)
@@ -312,12 +323,14 @@ static bool give_up(tess_parts *p, const tess_args *a)
 static bool bind_given_image(tess_parts *p, RunPass *pass, const PartGiven *it, int64_t *one)
 {
     const PartNumber *number = tessi_parts_number(p, it->stage);
-    int64_t n = it->kind == GIVEN_COUNTS ? number->n_counts : 1;
+    int64_t shape[MAX_DIMS] = { it->kind == GIVEN_COUNTS ? number->n_counts : 1 };
     const ScalarType t = tessi_stage(p->graph, it->stage)->type;
-    DLTensor tensor = { .ndim = 1, .shape = &n, .device = { kDLCPU, 0 } };
+    DLTensor tensor = { .ndim = 1, .shape = shape, .device = { kDLCPU, 0 } };
     tensor.dtype = tessi_dl_type(t);
     *one = number->total.i;
-    tensor.data = it->kind == GIVEN_COUNTS ? (void *)number->counts : (void *)one;
+    tensor.data = it->kind == GIVEN_LINES    ? tessi_lines_result(number, &tensor.ndim, shape)
+                  : it->kind == GIVEN_COUNTS ? (void *)number->counts
+                                             : (void *)one;
     return tess_args_image(pass->args, it->name, &tensor) == TESS_OK || give_up(p, pass->args);
 }
 
@@ -556,6 +569,10 @@ static bool add_to_numbers(tess_parts *p, RunPass *pass, const tess_part *part)
     if (!check_order(p, pass, part)
         || ((pass->next == 0 || part->apart) && !tessi_part_reduce_start(p, pass, &p->failure)))
         return false;
+    if (part->apart && tess_parts_in_order(p, part->pass))
+        return tessi_failf(&p->failure, TESS_ERROR_UNSUPPORTED,
+                           "what goes along the rows takes them in order: parts cannot be computed "
+                           "apart");
     if (part->apart)
         return tessi_part_reduce_apart(p, pass, part->begin[0], part->end[0])
                || tessi_failf(&p->failure, TESS_ERROR_MEMORY, "out of memory");

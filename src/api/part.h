@@ -15,6 +15,7 @@ typedef struct PartNumber {
     Value total;      /* of the rows so far, and in the end the number */
     uint32_t *counts; /* a histogram */
     int64_t n_counts;
+    struct PartLines *lines; /* part_lines.c: what comes to a number for each line along the rows */
 } PartNumber;
 
 typedef struct RunPass {
@@ -86,6 +87,14 @@ void tessi_folded_free(RunPass *pass);
 /* The point of the images that a part's first one would be, if what it decides lay as far behind it as it does in what
  * is computed. */
 int64_t tessi_part_base(const RunPass *pass, const tess_part *part, int d);
+
+/* part_lines.c: reductions along the rows (tessi_part_is_lines), whose rows come in order. False: no memory. */
+bool tessi_lines_start(const tess_parts *p, PartNumber *number);
+void tessi_lines_add(const tess_parts *p, PartNumber *number, const DLTensor *rows);
+void tessi_lines_end(const tess_parts *p, PartNumber *number);
+/* What they came to, and its shape. */
+void *tessi_lines_result(const PartNumber *number, int *n_dims, int64_t *shape);
+void tessi_lines_free(PartNumber *number);
 
 /* part_reduce.c */
 bool tessi_part_reduce_start(tess_parts *p, RunPass *pass, Failure *f);

@@ -9,14 +9,21 @@
 #include "graph/graph_walk.h"
 
 /* ---- Depths ---------------------------------------------------------------------------------- */
-/* By StageId: how many passes there must have been before the stage can be computed. */
-static uint32_t *find_depths(const Graph *g, Arena *a)
+/* Parts on one of several devices are computed beside each other, and what goes along the rows takes them in order. */
+static bool is_number(const tess_parts *p, const Stage *s)
 {
+    return tessi_stage_is_number(s) || (p->device < 0 && tessi_part_is_lines(p->graph, s));
+}
+
+/* By StageId: how many passes there must have been before the stage can be computed. */
+static uint32_t *find_depths(const tess_parts *p, Arena *a)
+{
+    const Graph *g = p->graph;
     uint32_t *depth = ARENA_NEW_ARRAY(a, uint32_t, g->stages.n);
     ExprWalk walk = { .arena = a };
     GRAPH_FOREACH_STAGE (g, id) {
         const Stage *s = tessi_stage(g, id);
-        uint32_t most = depth[s->source.v] + tessi_stage_is_number(s);
+        uint32_t most = depth[s->source.v] + is_number(p, s);
         VEC_FOREACH (const Piece, piece, &s->pieces) {
             const ExprList *list = tessi_expr_walk(&walk, g, &piece->body, 1);
             VEC_FOREACH (const ExprId, at, list) {
@@ -53,7 +60,7 @@ static void find_numbers(tess_parts *p, const uint32_t *depths, uint32_t depth, 
     const Graph *g = p->graph;
     GRAPH_FOREACH_STAGE (g, id) {
         const Stage *s = tessi_stage(g, id);
-        if (!tessi_stage_is_number(s) || depths[id.v] != depth)
+        if (!is_number(p, s) || depths[id.v] != depth)
             continue;
         PartNumber number = { .stage = id, .source = s->source, .output = 0 };
         while (number.output < outputs->n
@@ -109,7 +116,7 @@ static bool add_pass(tess_parts *p, RunPass *pass, const Image *outputs, uint32_
     VEC_FOREACH (const PartNumber, number, &pass->numbers)
         sums = sums || tessi_stage(p->graph, number->stage)->kind == STAGE_REDUCE;
     /* Those on devices have others' memory. */
-    const unsigned folds = p->device < 0 ? PART_FOLDS | PART_ENDS : 0;
+    const unsigned folds = p->device < 0 ? PART_FOLDS | PART_ENDS | PART_LINES : 0;
     tessi_part_pass(p->graph, &p->arena, p->params, outputs, n,
                     folds | (sums ? PART_WHOLE_ROWS : 0u), &pass->part);
     const bool ok = compile(p, pass, pass->numbers.n == 0, f);
@@ -120,10 +127,10 @@ static bool add_pass(tess_parts *p, RunPass *pass, const Image *outputs, uint32_
 bool tessi_parts_find(tess_parts *p, Failure *f)
 {
     const Graph *g = p->graph;
-    const uint32_t *depths = find_depths(g, &p->arena);
+    const uint32_t *depths = find_depths(p, &p->arena);
     uint32_t deepest = 0;
     GRAPH_FOREACH_STAGE (g, id)
-        if (tessi_stage_is_number(tessi_stage(g, id)) && depths[id.v] > deepest)
+        if (is_number(p, tessi_stage(g, id)) && depths[id.v] > deepest)
             deepest = depths[id.v];
     for (uint32_t depth = 1; depth <= deepest; depth++) {
         RunPass pass = { 0 };

@@ -184,6 +184,8 @@ void tessi_part_reduce(const tess_parts *p, PartNumber *number, const DLTensor *
         counts.size[0] = number->n_counts;
         counts.stride_bytes[0] = sizeof(uint32_t);
         tessi_histogram_image(&image, &counts);
+    } else if (s->along) {
+        tessi_lines_add(p, number, rows);
     } else if (!reduce_rows(s, &image, &number->total)) {
         number->total = tessi_reduce_rows(s, &image, number->total);
     }
@@ -195,6 +197,11 @@ bool tessi_part_reduce_start(tess_parts *p, RunPass *pass, Failure *f)
     VEC_FOREACH (PartNumber, number, &pass->numbers) {
         const Stage *s = tessi_stage(g, number->stage);
         number->total = (Value){ 0 };
+        if (s->along) {
+            if (!tessi_lines_start(p, number))
+                return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+            continue;
+        }
         if (s->kind == STAGE_REDUCE) {
             number->total = tessi_reduce_start(s, tessi_stage(g, number->source)->type);
             continue;
@@ -219,7 +226,9 @@ void tessi_part_reduce_end(const tess_parts *p, RunPass *pass)
             int64_t n;
             points *= tessi_size_eval(g, source->size[d], p->params, &n) ? (double)n : 0;
         }
-        if (s->kind == STAGE_REDUCE)
+        if (s->along)
+            tessi_lines_end(p, number);
+        else if (s->kind == STAGE_REDUCE)
             number->total = tessi_reduce_end(s, source->type, points, number->total);
     }
 }

@@ -38,6 +38,9 @@ stencil g(vector#2 float A) { return A@[0, -1] + A@[1, 1]; }
 """ + HEAD + "b = f(a:clamp);\nc = b@[(0, 2), (0, 2)];\nreturn g(c:reflect), b;\n",
     "ends": """stencil f(vector#2 uint8 A) { return A@[-2, 0] + 2 * A + A@[1, 1] + index(0); }
 """ + HEAD + "return f(a[5..20, ..]:mirror), f(a[..M / 2, 1..]:clamp);\n",
+    "lines": """stencil f(vector#2 uint8 A, vector#1 float m, vector#1 int64 t) {
+    return A@[1, 0] - m[index(1)] + 0.1 * t[index(0)]; }
+""" + HEAD + "return f(a:mirror, mean(a, 0), sum(a, 1)), std(1.5 * a, 0), argmax(a, 0), minimum(a, 1), mean(std(a, 0));\n",
 }
 
 
@@ -65,7 +68,7 @@ def test_programs(folder):
     picture(folder / "a.npy")
     for name, text in PROGRAMS.items():
         (folder / f"{name}.tess").write_text(text)
-        n = {"numbers": 3, "pyramid": 2, "ends": 2}.get(name, 1)
+        n = {"numbers": 3, "pyramid": 2, "ends": 2, "lines": 4}.get(name, 1)
         in_strips(name, folder, folder / f"{name}.tess", folder / "a.npy", n)
 
 

@@ -158,7 +158,7 @@ static bool run_pass(Runs *r, size_t number, int64_t height, int64_t width)
         return run_one(r, &pass, &part);
     for (int d = 0; d < pass.ndim; d++)
         part.end[d] = pass.shape[d];
-    if (pass.numbers && height % 2)
+    if (pass.numbers && height % 2 && !tess_parts_in_order(r->parts, number))
         return run_apart(r, &pass, &part, height);
     for (int64_t y = 0; y < pass.shape[0]; y = part.end[0]) {
         part.begin[0] = y;
