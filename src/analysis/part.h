@@ -77,19 +77,18 @@ typedef struct PartPass {
 
 /* What passes may be. */
 enum {
-    PART_WHOLE_ROWS = 1, /* the last dimension is not cut */
-    PART_FOLDS = 2,      /* parts may be folded */
-    PART_ENDS = 4,       /* stages may end elsewhere than the images */
-    /* Stages may have the first dimensions of the images alone, and reductions along the first one are given, as
-     * numbers of whole images are. */
-    PART_LINES = 8
+    PART_FOLDS = 1, /* parts may be folded */
+    PART_ENDS = 2,  /* stages may end elsewhere than the images */
+    PART_FEWER = 4, /* stages may have the first dimensions of the images alone */
+    PART_LINES = 8  /* reductions along the first one are given, as numbers of whole images are */
 };
 /* A reduction along the rows of images: a number for each line, taken of their rows in order. */
 bool tessi_part_is_lines(const Graph *g, const Stage *s);
 /* The pass of some results of `g` for the values of its parameters; `outputs` are results of the part, whose stages
- * are those of g. Everything in `a`. */
+ * are those of g. Where sums of rows are taken, `whole` says by output whether the last dimension is not cut; else it
+ * is NULL. Everything in `a`. */
 void tessi_part_pass(const Graph *g, Arena *a, const int64_t *params, const Image *outputs,
-                     uint32_t n_outputs, unsigned may, PartPass *pass);
+                     const bool *whole, uint32_t n_outputs, unsigned may, PartPass *pass);
 /* Whether parts of this stage have less points than the stage, in dimension d. */
 bool tessi_part_cuts(const PartPass *pass, StageId stage, int d);
 /* begin..end: points of the images. What points of the images the points of `stage` in it depend on: *from..*to, beyond

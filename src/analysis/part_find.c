@@ -82,7 +82,7 @@ typedef struct Finder {
     bool wraps[MAX_DIMS];
     bool ends[MAX_DIMS];     /* rules other than wrap, or other pieces, answer at an edge */
     bool composed[MAX_DIMS]; /* other pieces do */
-    bool may_fold, may_end, may_lines;
+    bool may_fold, may_end, may_fewer, may_lines;
     int64_t (*inside)
         [MAX_DIMS]; /* by StageId: points at its ends that have other pieces where images are cut */
     const Analysis *ranges; /* NULL: nobody has asked */
@@ -252,10 +252,31 @@ static bool find_end(Finder *f, StageId id, int d)
     return true;
 }
 
+/* A reduction along a dimension has the steps and ends of its source in those before that one. */
+static void find_steps_along(Finder *f, StageId id)
+{
+    PartPass *p = f->pass;
+    const Stage *s = tessi_stage(f->g, id);
+    for (int d = 0; d < s->n_dims + 1; d++) {
+        if (d == s->along - 1 || !p->step[s->source.v][d].num)
+            continue;
+        if (d < s->along && f->may_fewer) {
+            p->step[id.v][d] = p->step[s->source.v][d];
+            p->end[id.v][d] = p->end[s->source.v][d];
+        } else {
+            leave_whole(f, d, s, "'%s' has the images' points in another dimension");
+        }
+    }
+}
+
 static void find_steps(Finder *f, StageId id)
 {
     PartPass *p = f->pass;
     const Stage *s = tessi_stage(f->g, id);
+    if (s->kind == STAGE_REDUCE && s->along && !is_given(f, s)) {
+        find_steps_along(f, id);
+        return;
+    }
     for (int k = 0; k < s->n_dims; k++)
         for (int d = 0; d < p->n_dims; d++) {
             if (p->param[d] < 0 || (!uses_dim(f, s->size[k], d) && d != k))
@@ -277,7 +298,7 @@ static void find_steps(Finder *f, StageId id)
             if (!grows)
                 leave_whole(f, d, s, "'%s' does not grow with the images");
             else if (d != k || is_given(f, s) || s->n_dims > p->n_dims
-                     || (s->n_dims < p->n_dims && !f->may_lines))
+                     || (s->n_dims < p->n_dims && !f->may_fewer))
                 leave_whole(f, d, s, "'%s' has the images' points in another dimension");
             else
                 p->step[id.v][k] = tessi_ratio(large, two - one);
@@ -651,7 +672,7 @@ static void start(Finder *f, const int64_t *params)
 }
 
 /* Sums go along the last dimension of what they are taken of, which may have less of them than the images. */
-static void keep_rows(Finder *f, const Image *outputs, uint32_t n)
+static void keep_rows(Finder *f, const Image *outputs, const bool *whole, uint32_t n)
 {
     const char *why = "sums go along whole rows%s";
     if (f->pass->n_dims > 0)
@@ -659,17 +680,18 @@ static void keep_rows(Finder *f, const Image *outputs, uint32_t n)
     for (uint32_t i = 0; i < n; i++) {
         const StageId id = outputs[i].channels.at[0].stage;
         const int last = tessi_stage(f->g, id)->n_dims - 1;
-        if (last >= 0 && f->pass->step[id.v][last].num)
+        if (whole[i] && last >= 0 && f->pass->step[id.v][last].num)
             leave_whole(f, last, NULL, why);
     }
 }
 
 void tessi_part_pass(const Graph *g, Arena *a, const int64_t *params, const Image *outputs,
-                     uint32_t n_outputs, unsigned may, PartPass *pass)
+                     const bool *whole, uint32_t n_outputs, unsigned may, PartPass *pass)
 {
     Finder f = { .pass = pass, .g = g, .arena = a, .walk = { .arena = a } };
     f.may_fold = may & PART_FOLDS;
     f.may_end = may & PART_ENDS;
+    f.may_fewer = may & PART_FEWER;
     f.may_lines = may & PART_LINES;
     start(&f, params);
     find_wanted(&f, outputs, n_outputs);
@@ -677,8 +699,8 @@ void tessi_part_pass(const Graph *g, Arena *a, const int64_t *params, const Imag
     GRAPH_FOREACH_STAGE (g, id)
         if (pass->wanted[id.v])
             find_steps(&f, id);
-    if (may & PART_WHOLE_ROWS)
-        keep_rows(&f, outputs, n_outputs);
+    if (whole)
+        keep_rows(&f, outputs, whole, n_outputs);
     GRAPH_FOREACH_STAGE (g, id)
         if (pass->wanted[id.v])
             look_at_stage(&f, id);

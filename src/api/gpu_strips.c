@@ -88,7 +88,7 @@ static bool understand(Strips *s, const Variant *v, const Plan *plan, Arena *are
     GRAPH_FOREACH_STAGE (g, id)
         if (tessi_stage_is_number(tessi_stage(g, id)))
             return no_strips(why, "'%s' is of all rows", tessi_stage(g, id)->name);
-    tessi_part_pass(g, arena, s->call->params, g->outputs.at, g->outputs.n, 0, part);
+    tessi_part_pass(g, arena, s->call->params, g->outputs.at, NULL, g->outputs.n, 0, part);
     if (!part->n_dims || !part->cut[0])
         return no_strips(why, "%s", part->n_dims ? part->why[0] : "it reads no images");
     VEC_FOREACH (const Image, image, &g->outputs)

@@ -451,7 +451,7 @@ static StageId stage_of_output(const RunPass *pass, uint32_t o)
         return pass->part.whole->outputs.at[o].channels.at[0].stage;
     VEC_FOREACH (const PartNumber, number, &pass->numbers)
         if (number->output == o)
-            return number->source;
+            return number->parts;
     return (StageId){ 0 };
 }
 

@@ -9,10 +9,11 @@
 
 /* A number of whole images, or a histogram, while parts are gone through. */
 typedef struct PartNumber {
-    StageId stage;    /* of the whole's graph */
-    StageId source;   /* what it is taken of */
-    uint32_t output;  /* of its pass */
-    Value total;      /* of the rows so far, and in the end the number */
+    StageId stage;   /* of the whole's graph */
+    StageId source;  /* what it is taken of */
+    StageId parts;   /* what parts compute for it: what each row of that comes to, or that itself */
+    uint32_t output; /* of its pass */
+    Value total;     /* of the rows so far, and in the end the number */
     uint32_t *counts; /* a histogram */
     int64_t n_counts;
     struct PartLines *lines; /* part_lines.c: what comes to a number for each line along the rows */
@@ -34,10 +35,11 @@ typedef struct RunPass {
 
 struct tess_parts {
     tess_program *program;
-    Variant *v;         /* held */
-    const Graph *graph; /* of the whole, the turns of repeats one behind the other */
-    tess_args *args;    /* numbers, and shapes of whole images */
-    int device;         /* that parts run on; -1: as the program's options say */
+    Variant *v; /* held */
+    const Graph
+        *graph; /* of the whole, the turns of repeats one behind the other, and rows of numbers */
+    tess_args *args; /* numbers, and shapes of whole images */
+    int device;      /* that parts run on; -1: as the program's options say */
     Arena arena;
     int64_t *params;
     VEC(RunPass) passes;
@@ -105,8 +107,9 @@ void tessi_part_reduce_end(const tess_parts *p, RunPass *pass);
 /* part_apart.c: the same where parts are computed by others too. What each says is a block of 8-byte words: the rows of
  * the images that it has decided, then of each number how many values it has and these, of its own rows or counts. */
 bool tessi_part_reduce_apart(const tess_parts *p, RunPass *pass, int64_t begin, int64_t end);
-/* part_reduce.c: what one row comes to, row number k of all dimensions but the last; and that on top of the total. */
-int64_t tessi_part_rows(const DLTensor *rows);
+/* part_reduce.c: how many rows (of all dimensions but the last) a part has of what a number is taken of; what row k of
+ * them comes to; and that on top of the total. */
+int64_t tessi_part_rows(const PartNumber *number, const DLTensor *rows);
 Value tessi_part_row(const tess_parts *p, const PartNumber *number, const DLTensor *rows,
                      int64_t k);
 Value tessi_part_add_row(const tess_parts *p, const PartNumber *number, Value total, Value row);

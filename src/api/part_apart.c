@@ -58,7 +58,7 @@ bool tessi_part_reduce_apart(const tess_parts *p, RunPass *pass, int64_t begin, 
             add_counts(p, number, rows, to);
             continue;
         }
-        const int64_t n = tessi_part_rows(rows);
+        const int64_t n = tessi_part_rows(number, rows);
         add_word(to, n);
         for (int64_t k = 0; k < n; k++)
             add_value(to, s, tessi_stage(g, number->source)->type,

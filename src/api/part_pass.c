@@ -6,6 +6,7 @@
 #include "analysis/passes.h"
 #include "api/backend.h"
 #include "api/part.h"
+#include "graph/graph_fold.h"
 #include "graph/graph_walk.h"
 
 /* ---- Depths ---------------------------------------------------------------------------------- */
@@ -38,6 +39,66 @@ static uint32_t *find_depths(const tess_parts *p, Arena *a)
     return depth;
 }
 
+/* ---- Rows ------------------------------------------------------------------------------------ */
+/* A reduction along the last dimension: the results of the rows of a number, in the type in which they are combined. */
+static Stage rows_of(const Graph *g, const Stage *number, Arena *a)
+{
+    const Stage *source = tessi_stage(g, number->source);
+    Stage rows = { .name = tessi_sprintf(a, "%s.rows", number->name),
+                   .span = number->span,
+                   .kind = STAGE_REDUCE,
+                   .reduction = number->reduction == REDUCE_MEAN ? REDUCE_SUM : number->reduction,
+                   .source = number->source,
+                   .along = source->n_dims,
+                   .n_dims = (uint8_t)(source->n_dims - 1) };
+    rows.wanted = rows.name;
+    rows.type = tessi_accumulator_type(rows.reduction, source->type);
+    memcpy(rows.size, source->size, rows.n_dims * sizeof *rows.size);
+    return rows;
+}
+
+static bool has_rows(const Graph *g, const Stage *s)
+{
+    return s->kind == STAGE_REDUCE && tessi_stage_is_number(s)
+           && tessi_stage(g, s->source)->n_dims > 1
+           && tessi_accumulator_type(s->reduction, tessi_stage(g, s->source)->type) != TYPE_BOOL;
+}
+
+/* The stage with the rows of a number; what it is taken of where it has none. */
+static StageId find_rows(const Graph *g, const Stage *number)
+{
+    const Stage *source = tessi_stage(g, number->source);
+    const Reduction how = number->reduction == REDUCE_MEAN ? REDUCE_SUM : number->reduction;
+    if (has_rows(g, number))
+        GRAPH_FOREACH_STAGE (g, id) {
+            const Stage *s = tessi_stage(g, id);
+            if (s->kind == STAGE_REDUCE && s->source.v == number->source.v && !s->keys.v
+                && s->along == source->n_dims && s->reduction == how
+                && s->type == tessi_accumulator_type(how, source->type))
+                return id;
+        }
+    return number->source;
+}
+
+/* The graph with the rows of all numbers: parts compute these, so that only they have to be fetched and combined. */
+static const Graph *with_rows(const Graph *of, Arena *a)
+{
+    Graph *g = ARENA_NEW(a, Graph);
+    *g = *of;
+    g->stages.at = NULL;
+    g->stages.n = g->stages.cap = 0;
+    for (uint32_t i = 0; i < of->stages.n; i++)
+        VEC_PUSH(a, &g->stages, of->stages.at[i]);
+    GRAPH_FOREACH_STAGE (of, id) {
+        const Stage *number = tessi_stage(of, id);
+        if (!has_rows(g, number) || find_rows(g, number).v != number->source.v)
+            continue;
+        const Stage rows = rows_of(g, number, a);
+        VEC_PUSH(a, &g->stages, rows);
+    }
+    return g;
+}
+
 /* ---- Passes ---------------------------------------------------------------------------------- */
 Image tessi_part_image(Arena *a, const Graph *g, StageId id, uint32_t number)
 {
@@ -62,12 +123,12 @@ static void find_numbers(tess_parts *p, const uint32_t *depths, uint32_t depth, 
         const Stage *s = tessi_stage(g, id);
         if (!is_number(p, s) || depths[id.v] != depth)
             continue;
-        PartNumber number = { .stage = id, .source = s->source, .output = 0 };
+        PartNumber number = { .stage = id, .source = s->source, .parts = find_rows(g, s) };
         while (number.output < outputs->n
-               && outputs->at[number.output].channels.at[0].stage.v != s->source.v)
+               && outputs->at[number.output].channels.at[0].stage.v != number.parts.v)
             number.output++;
         if (number.output == outputs->n) {
-            const Image image = tessi_part_image(&p->arena, g, s->source, outputs->n);
+            const Image image = tessi_part_image(&p->arena, g, number.parts, outputs->n);
             VEC_PUSH(&p->arena, outputs, image);
         }
         VEC_PUSH(&p->arena, &pass->numbers, number);
@@ -112,13 +173,16 @@ static bool compile(tess_parts *p, RunPass *pass, bool is_last, Failure *f)
 
 static bool add_pass(tess_parts *p, RunPass *pass, const Image *outputs, uint32_t n, Failure *f)
 {
-    bool sums = false;
+    bool sums = false, *whole = ARENA_NEW_ARRAY(&p->arena, bool, n + 1);
     VEC_FOREACH (const PartNumber, number, &pass->numbers)
-        sums = sums || tessi_stage(p->graph, number->stage)->kind == STAGE_REDUCE;
+        if (tessi_stage(p->graph, number->stage)->kind == STAGE_REDUCE) {
+            sums = true;
+            whole[number->output] |= number->parts.v == number->source.v;
+        }
     /* Those on devices have others' memory. */
-    const unsigned folds = p->device < 0 ? PART_FOLDS | PART_ENDS | PART_LINES : 0;
-    tessi_part_pass(p->graph, &p->arena, p->params, outputs, n,
-                    folds | (sums ? PART_WHOLE_ROWS : 0u), &pass->part);
+    const unsigned folds = p->device < 0 ? PART_FOLDS | PART_ENDS | PART_FEWER | PART_LINES : 0;
+    tessi_part_pass(p->graph, &p->arena, p->params, outputs, sums ? whole : NULL, n,
+                    folds | (sums ? PART_FEWER : 0u), &pass->part);
     const bool ok = compile(p, pass, pass->numbers.n == 0, f);
     VEC_PUSH(&p->arena, &p->passes, *pass); /* which frees it, also when it failed */
     return ok;
@@ -126,7 +190,7 @@ static bool add_pass(tess_parts *p, RunPass *pass, const Image *outputs, uint32_
 
 bool tessi_parts_find(tess_parts *p, Failure *f)
 {
-    const Graph *g = p->graph;
+    const Graph *g = p->graph = with_rows(p->graph, &p->arena);
     const uint32_t *depths = find_depths(p, &p->arena);
     uint32_t deepest = 0;
     GRAPH_FOREACH_STAGE (g, id)

@@ -1,114 +1,10 @@
 /* Numbers of whole images that come in parts, in the order of docs/internals/reductions.md: the parts lie one behind
  * the other along the first dimension, so that going on with the total is all there is to it. */
-#include <math.h>
 #include <string.h>
 
 #include "api/part.h"
 #include "graph/graph_fold.h"
 #include "interp/graph_stages.h"
-
-enum { PARTIALS = 16 };
-
-/* ---- Rows of the usual types ----------------------------------------------------------------- */
-/* The same as tessi_reduce_rows, compiled for a type. Each is given n elements of a row. */
-typedef double RealRow(const void *row, int64_t n);
-typedef int64_t IntRow(const void *row, int64_t n);
-
-#define SUM_ROW(name, type, sum_type)                  \
-    static sum_type name(const void *row, int64_t n)   \
-    {                                                  \
-        const type *at = row;                          \
-        sum_type p[PARTIALS] = { 0 };                  \
-        int64_t x = 0;                                 \
-        for (; x + PARTIALS <= n; x += PARTIALS)       \
-            for (int k = 0; k < PARTIALS; k++)         \
-                p[k] = p[k] + (sum_type)at[x + k];     \
-        for (int k = 0; x < n; x++, k++)               \
-            p[k] = p[k] + (sum_type)at[x];             \
-        for (int half = PARTIALS / 2; half; half /= 2) \
-            for (int k = 0; k < half; k++)             \
-                p[k] = p[k] + p[k + half];             \
-        return p[0];                                   \
-    }
-SUM_ROW(sum_u8, uint8_t, int64_t)
-SUM_ROW(sum_u16, uint16_t, int64_t)
-SUM_ROW(sum_i16, int16_t, int64_t)
-SUM_ROW(sum_i32, int32_t, int64_t)
-SUM_ROW(sum_f32, float, double)
-SUM_ROW(sum_f64, double, double)
-
-#define EXTREME_ROW(name, type, start, less)                       \
-    static type name(const void *row, int64_t n, type total)       \
-    {                                                              \
-        const type *at = row;                                      \
-        type p[PARTIALS];                                          \
-        int64_t x = 0;                                             \
-        for (int k = 0; k < PARTIALS; k++)                         \
-            p[k] = start;                                          \
-        for (; x + PARTIALS <= n; x += PARTIALS)                   \
-            for (int k = 0; k < PARTIALS; k++)                     \
-                p[k] = at[x + k] less p[k] ? at[x + k] : p[k];     \
-        for (int k = 0; x < n; x++, k++)                           \
-            p[k] = at[x] less p[k] ? at[x] : p[k];                 \
-        for (int half = PARTIALS / 2; half; half /= 2)             \
-            for (int k = 0; k < half; k++)                         \
-                p[k] = p[k + half] less p[k] ? p[k + half] : p[k]; \
-        return p[0] less total ? p[0] : total;                     \
-    }
-EXTREME_ROW(min_u8, uint8_t, UINT8_MAX, <)
-EXTREME_ROW(max_u8, uint8_t, 0, >)
-EXTREME_ROW(min_u16, uint16_t, UINT16_MAX, <)
-EXTREME_ROW(max_u16, uint16_t, 0, >)
-EXTREME_ROW(min_f32, float, INFINITY, <)
-EXTREME_ROW(max_f32, float, -INFINITY, >)
-
-/* False where there is nothing for this type. */
-static bool reduce_known(Reduction how, ScalarType type, const void *row, int64_t n, Value *total)
-{
-    const bool sum = how == REDUCE_SUM || how == REDUCE_MEAN;
-    /* Sums of integers wrap around. */
-    const uint64_t so_far = (uint64_t)total->i;
-    switch (type) {
-    case TYPE_U8:
-        if (sum)
-            total->i = (int64_t)(so_far + (uint64_t)sum_u8(row, n));
-        else if (how == REDUCE_MIN)
-            total->i = min_u8(row, n, (uint8_t)total->i);
-        else if (how == REDUCE_MAX)
-            total->i = max_u8(row, n, (uint8_t)total->i);
-        else
-            return false;
-        return true;
-    case TYPE_U16:
-        if (sum)
-            total->i = (int64_t)(so_far + (uint64_t)sum_u16(row, n));
-        else if (how == REDUCE_MIN)
-            total->i = min_u16(row, n, (uint16_t)total->i);
-        else if (how == REDUCE_MAX)
-            total->i = max_u16(row, n, (uint16_t)total->i);
-        else
-            return false;
-        return true;
-    case TYPE_F32:
-        if (sum)
-            total->f = total->f + sum_f32(row, n);
-        else if (how == REDUCE_MIN)
-            total->f = (double)min_f32(row, n, (float)total->f);
-        else if (how == REDUCE_MAX)
-            total->f = (double)max_f32(row, n, (float)total->f);
-        else
-            return false;
-        return true;
-    case TYPE_I16:
-        total->i = sum ? (int64_t)(so_far + (uint64_t)sum_i16(row, n)) : total->i;
-        return sum;
-    case TYPE_I32:
-        total->i = sum ? (int64_t)(so_far + (uint64_t)sum_i32(row, n)) : total->i;
-        return sum;
-    case TYPE_F64: total->f = sum ? total->f + sum_f64(row, n) : total->f; return sum;
-    default: return false;
-    }
-}
 
 /* ---- Images ---------------------------------------------------------------------------------- */
 static StageImage image_of(const Stage *source, const DLTensor *t)
@@ -122,29 +18,38 @@ static StageImage image_of(const Stage *source, const DLTensor *t)
     return image;
 }
 
-int64_t tessi_part_rows(const DLTensor *rows)
+/* Whether parts give what each row comes to; else they give the rows. */
+static bool gives_rows(const PartNumber *number)
 {
-    int64_t n = 1;
-    for (int d = 0; d + 1 < rows->ndim; d++)
+    return number->parts.v != number->source.v;
+}
+
+/* The dimensions of what parts give without those that a row has. */
+static int outer_dims(const PartNumber *number, int n_dims)
+{
+    return gives_rows(number) ? n_dims : n_dims - 1;
+}
+
+int64_t tessi_part_rows(const PartNumber *number, const DLTensor *rows)
+{
+    int64_t n = rows->ndim > 0;
+    for (int d = 0; d < outer_dims(number, rows->ndim); d++)
         n *= rows->shape[d];
-    return rows->ndim && rows->shape[rows->ndim - 1] ? n : 0;
+    return gives_rows(number) || (n && rows->shape[rows->ndim - 1]) ? n : 0;
 }
 
 Value tessi_part_row(const tess_parts *p, const PartNumber *number, const DLTensor *rows, int64_t k)
 {
     const Graph *g = p->graph;
     const Stage *s = tessi_stage(g, number->stage), *source = tessi_stage(g, number->source);
-    StageImage image = image_of(source, rows);
-    const int last = image.n_dims - 1;
-    for (int d = last - 1; d >= 0; d--) {
+    StageImage image = image_of(tessi_stage(g, number->parts), rows);
+    for (int d = outer_dims(number, image.n_dims) - 1; d >= 0; d--) {
         image.at += k % image.size[d] * image.stride_bytes[d];
         k /= image.size[d];
         image.size[d] = 1;
     }
-    Value total = tessi_reduce_start(s, source->type);
-    if (!reduce_known(s->reduction, image.type, image.at, image.size[last], &total))
-        total = tessi_reduce_rows(s, &image, total);
-    return total;
+    return gives_rows(number) ? tessi_load_element(image.type, image.at)
+                              : tessi_reduce_rows(s, &image, tessi_reduce_start(s, source->type));
 }
 
 Value tessi_part_add_row(const tess_parts *p, const PartNumber *number, Value total, Value row)
@@ -155,40 +60,30 @@ Value tessi_part_add_row(const tess_parts *p, const PartNumber *number, Value to
                             row);
 }
 
-static bool reduce_rows(const Stage *s, const StageImage *source, Value *total)
+static void count(const Stage *source, PartNumber *number, const DLTensor *rows)
 {
-    const int last = source->n_dims - 1;
-    int64_t index[MAX_DIMS] = { 0 };
-    if (last < 0)
-        return false;
-    do {
-        const char *row = source->at;
-        for (int d = 0; d < last; d++)
-            row += index[d] * source->stride_bytes[d];
-        if (!reduce_known(s->reduction, source->type, row, source->size[last], total))
-            return false; /* of the first row, or of none */
-    } while (tessi_next_point((uint32_t)last, source->size, index));
-    return true;
+    const StageImage image = image_of(source, rows);
+    StageImage counts = { .type = TYPE_U32, .n_dims = 1, .at = (char *)number->counts };
+    counts.size[0] = number->n_counts;
+    counts.stride_bytes[0] = sizeof(uint32_t);
+    tessi_histogram_image(&image, &counts);
 }
 
 void tessi_part_reduce(const tess_parts *p, PartNumber *number, const DLTensor *rows)
 {
     const Graph *g = p->graph;
     const Stage *s = tessi_stage(g, number->stage);
-    const StageImage image = image_of(tessi_stage(g, number->source), rows);
-    for (int d = 0; d < image.n_dims; d++)
-        if (image.size[d] < 1)
+    for (int d = 0; d < rows->ndim; d++)
+        if (rows->shape[d] < 1)
             return;
-    if (s->kind == STAGE_HISTOGRAM) {
-        StageImage counts = { .type = TYPE_U32, .n_dims = 1, .at = (char *)number->counts };
-        counts.size[0] = number->n_counts;
-        counts.stride_bytes[0] = sizeof(uint32_t);
-        tessi_histogram_image(&image, &counts);
-    } else if (s->along) {
+    if (s->kind == STAGE_HISTOGRAM)
+        count(tessi_stage(g, number->source), number, rows);
+    else if (s->along)
         tessi_lines_add(p, number, rows);
-    } else if (!reduce_rows(s, &image, &number->total)) {
-        number->total = tessi_reduce_rows(s, &image, number->total);
-    }
+    else
+        for (int64_t k = 0; k < tessi_part_rows(number, rows); k++)
+            number->total =
+                tessi_part_add_row(p, number, number->total, tessi_part_row(p, number, rows, k));
 }
 
 bool tessi_part_reduce_start(tess_parts *p, RunPass *pass, Failure *f)

@@ -140,7 +140,7 @@ static void add_pass(Text *out, tess_parts *p, const Image *output, bool whole_r
 {
     PartPass pass;
     Text graph;
-    tessi_part_pass(p->graph, &p->arena, p->params, output, 1, whole_rows ? PART_WHOLE_ROWS : 0,
+    tessi_part_pass(p->graph, &p->arena, p->params, output, whole_rows ? &whole_rows : NULL, 1, 0,
                     &pass);
     tessi_text_init(&graph, &p->arena);
     tessi_graph_print(tessi_graph_exact_passes(pass.graph, &p->arena), &graph);
