@@ -171,6 +171,9 @@ bool cli_same_nodata(const Nodata *found, const tess_program *p, const Inputs *i
 /* False after saying that no pixel of the input, or no coefficient of the mask, read from `path` counts. */
 bool cli_check_valid(const CommandLine *line, const Inputs *in, size_t input, const tess_info *info,
                      const char *path);
+/* What is said twice and differently of an input: by its file, or by that and --nodata; and what counts. */
+void cli_say_doubts(const CommandLine *line, const tess_meta *meta, const tess_info *info,
+                    const char *path);
 /* All points of a result hold its no-data value. */
 bool cli_nothing_valid(const tess_info *result, const DLTensor *t);
 void cli_add_result_nodata(const CommandLine *line, const tess_info *result,

@@ -82,6 +82,9 @@ static void print_text(const char *path, int64_t page, const tess_image_facts *f
     for (size_t i = 0; tess_meta_item(f->meta, i, name, sizeof name, text, sizeof text) == TESS_OK;
          i++)
         printf("  %s: %s\n", name, text);
+    const char *doubt;
+    for (size_t i = 0; (doubt = tess_meta_doubt(f->meta, i)) != NULL; i++)
+        printf("  in doubt: %s\n", doubt);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------- */

@@ -166,6 +166,7 @@ bool cli_read_input(const CommandLine *line, Inputs *in, size_t input, const tes
     in->has_pages = in->has_pages || request.pages > 1;
     tess_image_free(in->images[input]);
     in->images[input] = image;
+    cli_say_doubts(line, in->meta[input], info, path);
     return cli_check_valid(line, in, input, info, path);
 }
 

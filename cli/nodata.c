@@ -9,7 +9,12 @@
 
 enum { NAME_SIZE = 40, TEXT_SIZE = 400 };
 
-/* VALUE, NAME=VALUE, or nothing: what the file says. */
+static bool is_same(double a, double b)
+{
+    return a == b || (isnan(a) && isnan(b));
+}
+
+/* VALUE, NAME=VALUE, or nothing: what the file says. Of several for one image the last counts. */
 bool cli_add_nodata(CommandLine *line, const char *word)
 {
     if (!word) {
@@ -17,12 +22,26 @@ bool cli_add_nodata(CommandLine *line, const char *word)
         return true;
     }
     const size_t length = cli_name_length(word);
-    tess_constant *n = &line->nodata.at[line->nodata.n];
-    if (!cli_parse_number(length ? word + length + 1 : word, &n->value))
+    tess_constant n = { .value = 0 };
+    if (!cli_parse_number(length ? word + length + 1 : word, &n.value))
         return false;
-    n->name = length ? strndup(word, length) : NULL;
-    line->nodata.n++;
-    return !length || n->name;
+    for (size_t i = 0; i < line->nodata.n; i++) {
+        tess_constant *before = &line->nodata.at[i];
+        const bool same = length ? before->name && strncmp(before->name, word, length) == 0
+                                       && before->name[length] == 0
+                                 : !before->name;
+        if (!same)
+            continue;
+        if (!is_same(before->value, n.value))
+            cli_warn("--nodata=%s comes behind another one, of %g, and counts; a program can leave "
+                     "out several values: a:valid(a != 1 & a != 2)",
+                     word, before->value);
+        before->value = n.value;
+        return true;
+    }
+    n.name = length ? strndup(word, length) : NULL;
+    line->nodata.at[line->nodata.n++] = n;
+    return !length || n.name;
 }
 
 void cli_nodata_free(Nodata *nodata)
@@ -151,11 +170,25 @@ static bool add(Nodata *nodata, const char *name, double value)
     return !name || n->name || (cli_fail("out of memory"), false);
 }
 
-/* What the file of one word says. */
+/* The value that the line gives for the image; NULL: none. */
+static const tess_constant *given_for(const CommandLine *line, const char *name, bool by_name)
+{
+    const tess_constant *found = NULL;
+    for (size_t i = 0; i < line->nodata.n; i++) {
+        const tess_constant *n = &line->nodata.at[i];
+        if (n->name ? strcmp(n->name, name) == 0 : !by_name && !found)
+            found = n;
+    }
+    return found;
+}
+
+/* What the file of one word says; what the line says of the image by name comes first. */
 static bool find_one(const CommandLine *line, const char *path, const char *name, Nodata *found)
 {
     double value;
     bool has = false;
+    if (given_for(line, name, true))
+        return true;
     if (strcmp(path, "-") == 0)
         return cli_fail("--nodata needs a value for standard input, which is read once: "
                         "--nodata=VALUE"),
@@ -194,7 +227,8 @@ static bool find_of_batch(const CommandLine *line, const tess_program *p, Nodata
     for (size_t k = 0; ok && k < b.n_inputs; k++) {
         double value;
         bool has = false;
-        if (!input_info(p, b.input[k], &info) || info.kind != TESS_IMAGE)
+        if (!input_info(p, b.input[k], &info) || info.kind != TESS_IMAGE
+            || given_for(line, info.name, true))
             continue;
         for (size_t i = 0; i < b.n && !has; i++)
             value_of_file(line, b.items[i].files[k], true, &value, &has);
@@ -240,7 +274,7 @@ bool cli_same_nodata(const Nodata *found, const tess_program *p, const Inputs *i
         const tess_constant *n = &found->at[i];
         if (n->name && strcmp(n->name, info.name) != 0)
             continue;
-        if (!n->name || (says && (n->value == value || (isnan(value) && isnan(n->value)))))
+        if (!n->name || (says && is_same(n->value, value)))
             return true;
         other = n;
     }
@@ -251,6 +285,22 @@ bool cli_same_nodata(const Nodata *found, const tess_program *p, const Inputs *i
         cli_fail("%s does not say which value is no data, as the others do: --nodata=VALUE does",
                  path);
     return !other;
+}
+
+void cli_say_doubts(const CommandLine *line, const tess_meta *meta, const tess_info *info,
+                    const char *path)
+{
+    const char *doubt;
+    double value;
+    if (line->quiet || !meta)
+        return;
+    for (size_t i = 0; (doubt = tess_meta_doubt(meta, i)) != NULL; i++)
+        cli_warn("%s: %s", path, doubt);
+    const tess_constant *given = given_for(line, info->name, line->nodata_of_files);
+    if (info->kind == TESS_IMAGE && given && value_of(meta, &value)
+        && !is_same(value, given->value))
+        cli_warn("%s: its no-data value is %g (GDAL_NODATA), and --nodata=%g counts", path, value,
+                 given->value);
 }
 
 /* ---- What is left ----------------------------------------------------------------------------- */

@@ -512,6 +512,8 @@ bool cli_strips_run(Strips *s)
     if (s->rounds)
         return cli_rounds_run(s);
     StripRun r = { .s = s };
+    for (size_t i = 0; i < s->n_inputs && (!s->line->team || s->line->team->rank == 0); i++)
+        cli_say_doubts(s->line, s->input[i].meta, &s->input[i].info, s->input[i].path);
     const double start = cli_clock_ms();
     cli_hold(NULL, 1); /* so that no part of a file is left when a signal ends us, after a strip */
     bool ok = cli_team_settle_heights(s) && begin_journal(&r) && begin_outputs(&r)

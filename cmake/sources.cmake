@@ -133,7 +133,8 @@ set(TESSERA_SOURCES
     src/rt/image_turn.c src/rt/image_webp.c src/rt/input.c src/rt/kernel.c src/rt/library.c src/rt/machine_detect.c
     src/rt/machine_lines.c
     src/rt/machine_measure.c src/rt/machine_others.c src/rt/machine_vectors.c src/rt/memory.c src/rt/meta.c
-    src/rt/meta_ifd.c src/rt/meta_map.c src/rt/module.c src/rt/opencl.c src/rt/opencl_build.c src/rt/opencl_load.c
+    src/rt/meta_doubts.c src/rt/meta_ifd.c src/rt/meta_map.c src/rt/module.c src/rt/opencl.c src/rt/opencl_build.c
+    src/rt/opencl_load.c
     src/rt/output.c src/rt/process.c src/rt/stream_read.c
     src/rt/stream_write.c src/rt/thread.c src/rt/video.c
     src/vm/vm_exec.c src/vm/vm_expr.c src/vm/vm_index.c src/vm/vm_kernels_any.c src/vm/vm_kernels_avx2.c

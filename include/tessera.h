@@ -460,6 +460,9 @@ TESS_API void tess_meta_free(tess_meta *m);
 /* Number i of what it says, a name and a text for people; TESS_ERROR_ARGUMENT past the end. */
 TESS_API tess_status tess_meta_item(const tess_meta *m, size_t i, char *name, size_t name_size,
                                     char *text, size_t text_size);
+/* Number i of what it says twice and differently (resolution, orientation), or in numbers that mean nothing, and what
+ * counts then: a sentence, borrowed; NULL past the end. */
+TESS_API const char *tess_meta_doubt(const tess_meta *m, size_t i);
 
 /* The formats of files, from 0 on, as words for people: TESS_ERROR_ARGUMENT past the last. */
 enum { TESS_N_TYPES = 12 };

@@ -16,6 +16,7 @@ bool tessi_meta_give(RtMeta *m, tess_meta **out)
         tessi_meta_dispose(m);
         return false;
     }
+    tessi_meta_find_doubts(m);
     (*out)->meta = *m;
     *m = (RtMeta){ 0 };
     return true;
@@ -39,6 +40,11 @@ tess_status tess_meta_item(const tess_meta *m, size_t i, char *name, size_t name
     if (text && text_size)
         snprintf(text, text_size, "%s", item.text);
     return TESS_OK;
+}
+
+const char *tess_meta_doubt(const tess_meta *m, size_t i)
+{
+    return m ? tessi_meta_doubt(&m->meta, i) : NULL;
 }
 
 /* Rows and columns of the image as functions of those of the result; false where they are none of its last two

@@ -122,6 +122,7 @@ static bool settle_meta(ImageDecode *d, Failure *f)
 {
     RtMeta *m = &d->meta;
     const int last = d->image->ndim - (d->image->channels > 1);
+    tessi_meta_find_doubts(m);
     if (tessi_meta_failed(m))
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
     if (!d->want->turn || last < 2)

@@ -92,7 +92,10 @@ static bool resolution_differs(const RtMeta *m)
 /* The facts in the block of EXIF that are others in this file. */
 static void settle_exif(RtMeta *m, const ImageRows *r)
 {
-    ExifFacts facts = { .orientation = m->orientation, .width = r->width, .height = r->height };
+    /* An orientation that is none was read as it is stored. */
+    ExifFacts facts = { .orientation = m->orientation > 0 ? m->orientation : 1,
+                        .width = r->width,
+                        .height = r->height };
     if (resolution_differs(m)) {
         double said[2];
         RtUnit unit;

@@ -100,8 +100,15 @@ static int on_error(TIFF *tiff, void *user, const char *module, const char *fmt,
 {
     (void)tiff, (void)module;
     TiffFile *t = user;
-    if (!*t->message)
-        vsnprintf(t->message, sizeof t->message, fmt, args);
+    char text[sizeof t->message];
+    unsigned bad;
+    vsnprintf(text, sizeof text, fmt, args);
+    const char *value = strstr(text, "Bad value ");
+    /* Its pixels can be read all the same. */
+    if (value && strstr(value, "\"Orientation\"") && sscanf(value, "Bad value %u", &bad) == 1)
+        t->misoriented = (int)(bad & UINT16_MAX) + 1;
+    else if (!*t->message)
+        memcpy(t->message, text, sizeof text);
     return 1; /* handled: nothing is printed */
 }
 
@@ -603,6 +610,7 @@ static bool read_pages(TIFF *tiff, ImageDecode *d, const PageMap *map, bool all,
         || !read_blocks_head(tiff, &l, &b, file, f))
         return false;
     tessi_tiff_read_meta(tiff, d->in, &d->meta);
+    d->meta.misoriented = file->misoriented;
     if (l.palette[0])
         snprintf(d->want->packed_found, sizeof d->want->packed_found, "palette");
     else if (l.bits < 8)

@@ -12,6 +12,7 @@ typedef struct TiffFile {
     RtOutput *out;     /* when writing */
     uint64_t told;     /* not 0: it is told of strips that are in the file, of the next one here */
     char message[160]; /* the first error */
+    int misoriented;   /* as RtMeta has it */
 } TiffFile;
 
 /* What the page says that libtiff stands at. Memory that was short shows in *m. */

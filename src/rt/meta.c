@@ -100,23 +100,25 @@ void tessi_meta_dispose(RtMeta *m)
     tessi_bytes_dispose(&m->icc);
     tessi_bytes_dispose(&m->exif);
     tessi_bytes_dispose(&m->xmp);
+    tessi_bytes_dispose(&m->doubts);
     tessi_tags_dispose(&m->tags);
     *m = (RtMeta){ 0 };
 }
 
 bool tessi_meta_failed(const RtMeta *m)
 {
-    return m->icc.failed || m->exif.failed || m->xmp.failed || m->tags.failed;
+    return m->icc.failed || m->exif.failed || m->xmp.failed || m->doubts.failed || m->tags.failed;
 }
 
 bool tessi_meta_copy(const RtMeta *from, RtMeta *to)
 {
     *to = *from;
-    to->icc = to->exif = to->xmp = (RtBytes){ 0 };
+    to->icc = to->exif = to->xmp = to->doubts = (RtBytes){ 0 };
     to->tags = (RtTags){ 0 };
     tessi_bytes_add(&to->icc, from->icc.at, from->icc.n);
     tessi_bytes_add(&to->exif, from->exif.at, from->exif.n);
     tessi_bytes_add(&to->xmp, from->xmp.at, from->xmp.n);
+    tessi_bytes_add(&to->doubts, from->doubts.at, from->doubts.n);
     tessi_bytes_add(&to->xmp, "", 1); /* a text ends for those who look for its end */
     to->xmp.n = from->xmp.n;
     for (size_t i = 0; i < from->tags.n; i++) {

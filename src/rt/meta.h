@@ -28,6 +28,8 @@ typedef struct RtMeta {
     double resolution[2]; /* pixels a unit, in x and y; 0: not said */
     RtUnit unit;          /* NONE: only their ratio means something */
     int orientation;      /* as EXIF numbers it, 1..8; 0: not said */
+    int misoriented;      /* 1 more than what TIFF says where that is none of 1..8; else 0 */
+    RtBytes doubts;       /* sentences, each with its NUL */
 } RtMeta;
 
 void tessi_meta_dispose(RtMeta *m);
@@ -36,6 +38,11 @@ bool tessi_meta_is_placed(const RtMeta *m); /* it has a place on earth */
 bool tessi_meta_failed(const RtMeta *m);
 /* Behind the copied XMP stands a NUL that is not counted. False without memory, and then *to is empty. */
 bool tessi_meta_copy(const RtMeta *from, RtMeta *to);
+
+/* meta_doubts.c: what the file says twice and differently, or what means nothing; to be found before the picture is
+ * turned. Number i as a sentence, NULL after the last. */
+void tessi_meta_find_doubts(RtMeta *m);
+const char *tessi_meta_doubt(const RtMeta *m, size_t i);
 
 /* ---- Tags ---- */
 size_t tessi_tag_size(uint16_t type); /* of one value; 0: no type of TIFF */

@@ -259,6 +259,17 @@ int tessi_exif_orientation(const RtBytes *exif)
     return x <= 8 ? (int)x : 0;
 }
 
+int tessi_exif_orientation_said(const RtBytes *exif)
+{
+    RtInput in;
+    TiffStructure s;
+    uint64_t type;
+    if (!open_block(exif, &in, &s) || !find_values(&s, s.first, TAG_ORIENTATION, &type))
+        return -1;
+    const uint64_t x = number_of(&s, s.first, TAG_ORIENTATION);
+    return x <= INT32_MAX ? (int)x : INT32_MAX;
+}
+
 static double rational_of(const TiffStructure *s, uint16_t id)
 {
     uint64_t type, above, below;

@@ -41,6 +41,7 @@ void tessi_ifd_write(const RtTags *tags, uint64_t at, bool big, RtBytes *bytes, 
 
 /* Of a block: the value of a tag of the first directory, 0: not there. */
 int tessi_exif_orientation(const RtBytes *exif);
+int tessi_exif_orientation_said(const RtBytes *exif); /* whatever it is; -1: not there */
 bool tessi_exif_resolution(const RtBytes *exif, double resolution[2], RtUnit *unit);
 /* Changes values where they stand, those that are there: the block keeps its size. */
 typedef struct ExifFacts {

@@ -57,6 +57,23 @@ def test_values(folder):
     check("PNG says that it leaves it out", "left out" in err or "left out" in _, err + _)
 
 
+def test_twice(folder):
+    """What is said twice and differently, by the line or by the line and the file, is said, and which of it counts."""
+    same, dem = folder / "same.tess", folder / "dem.tif"
+    write(folder, "which.tess", "parameter M, N;\nvector#2 float a[M, N];\nreturn valid(a);\n")
+    for options, counts, said in (
+        (["--nodata=-9999"], -9999, []), (["--nodata"], -9999, []), (["--nodata=5", "--nodata=5"], 5, ["=5 counts"]),
+        (["--nodata=1", "--nodata=5"], 5, ["--nodata=5 comes behind another one, of 1", "-9999 (GDAL_NODATA), and"]),
+        (["--nodata=a=5", "--nodata=a=1"], 1, ["--nodata=a=1 comes behind", "--nodata=1 counts"]),
+        (["--nodata", "--nodata=a=5"], 5, ["--nodata=5 counts"]), (["--nodata", "--nodata=5"], -9999, []),
+    ):
+        status, _, err = run("run", same, dem, "-o", folder / "t.npy", "--target=interp", *options)
+        check(f"{options}: said", err.count("\n") == len(said) and all(s in err for s in said), err)
+        status, _, err = run("run", folder / "which.tess", dem, "-o", folder / "t.npy", "--target=interp", *options)
+        check(f"{options}: one counts", status == 0 and tool.read_npy(folder / "t.npy")[2]
+              == [v != counts for v in [1, -9999, 5, -9999, -9999, -9999]], err)
+
+
 def test_nan_and_types(folder):
     """NaN; results whose type has no such value."""
     write_npy(folder / "a.npy", (1, 4), "<f4", [1, math.nan, 4, 300])
@@ -231,6 +248,7 @@ def test_gdal(folder):
 
 with tool.workspace() as name:
     test_values(pathlib.Path(name))
+    test_twice(pathlib.Path(name))
     test_nan_and_types(pathlib.Path(name))
     test_policies(pathlib.Path(name))
     test_batches(pathlib.Path(name))
