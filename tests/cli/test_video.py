@@ -177,6 +177,27 @@ def test_compiled_once(folder, luma):
           and len(modules(env)) == len(kept), (picture, starts.read_text(), modules(env), err))
 
 
+def test_sizes(folder, luma):
+    """Frames of another size than the first, or than an image beside them: one sentence, and no result."""
+    n, out = WIDTH * HEIGHT, folder / "sizes.raw"
+    video, _ = y4m("mono", (n,))
+    smaller = video.replace(b"W6 H4", b"W3 H2")
+    (folder / "small.pgm").write_bytes(b"P5\n3 2\n255\nabcdef")
+    both = folder / "both.tess"
+    both.write_text("parameter M, N;\nvector#2 uint8 a[M, N];\nvector#2 uint8 b[M, N];\nreturn max(a, b);\n")
+    raw_form, small = f"--video=gray:{WIDTH}x{HEIGHT}", folder / "small.pgm"
+    for what, words, data, said in (
+        ("half a frame without a head", [luma, "-", raw_form], bytes(2 * n - 1), "middle of frame 2"),
+        ("less than one", [luma, "-", raw_form], bytes(n - 1), "middle of frame 1"),
+        ("another size behind it", [luma, "-", "--video=y4m"], video + smaller, f"frame {FRAMES + 1} of the"),
+        ("a smaller frame", [luma, "-", "--video=y4m"], video[:-n] + bytes(6), f"middle of frame {FRAMES}"),
+        ("an image of another size", [both, "-", small, raw_form], bytes(n), "'b' is 2 rows by 3 columns"),
+    ):
+        name = out if raw_form in words else out.with_suffix(".y4m")
+        status, printed, err = raw("run", *words, "-o", name, INTERP, stdin=data)
+        check(what, status == 1 and said in err and err.count("\n") == 1 and not printed and not name.exists(), err)
+
+
 def main():
     with tool.workspace() as name:
         folder = pathlib.Path(name)
@@ -271,6 +292,7 @@ def main():
         test_info(folder)
         test_batch(folder, luma)
         test_compiled_once(folder, luma)
+        test_sizes(folder, luma)
     tool.finish()
 
 
