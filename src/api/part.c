@@ -308,7 +308,7 @@ tess_status tess_part_needs_memory(tess_parts *p, const tess_part *part, tess_pa
     tessi_arena_dispose(&arena);
     memory->images = tessi_part_folds(pass) ? 2 * bytes.images : bytes.images; /* and copies */
     memory->results = bytes.results;
-    memory->between = bytes.between;
+    memory->between = bytes.between + tessi_lines_bytes(p, pass);
     return ok ? TESS_OK : (tess_status)p->failure.status;
 }
 

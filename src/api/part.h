@@ -91,6 +91,7 @@ void tessi_folded_free(RunPass *pass);
 int64_t tessi_part_base(const RunPass *pass, const tess_part *part, int d);
 
 /* part_lines.c: reductions along the rows (tessi_part_is_lines), whose rows come in order. False: no memory. */
+double tessi_lines_bytes(const tess_parts *p, const RunPass *pass); /* that a pass keeps */
 bool tessi_lines_start(const tess_parts *p, PartNumber *number);
 void tessi_lines_add(const tess_parts *p, PartNumber *number, const DLTensor *rows);
 void tessi_lines_end(const tess_parts *p, PartNumber *number);

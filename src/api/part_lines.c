@@ -86,6 +86,22 @@ static ScalarType source_type(const tess_parts *p, const PartNumber *number)
     return tessi_stage(p->graph, number->source)->type;
 }
 
+double tessi_lines_bytes(const tess_parts *p, const RunPass *pass)
+{
+    double bytes = 0;
+    VEC_FOREACH (const PartNumber, number, &pass->numbers) {
+        const Stage *s = tessi_stage(p->graph, number->stage);
+        double lines = s->along > 0;
+        for (int d = 0; d < s->n_dims; d++) {
+            int64_t n = 0;
+            tessi_size_eval(p->graph, s->size[d], p->params, &n);
+            lines *= (double)n;
+        }
+        bytes += lines * PARTIALS * sizeof(Value);
+    }
+    return bytes;
+}
+
 bool tessi_lines_start(const tess_parts *p, PartNumber *number)
 {
     const Stage *s = tessi_stage(p->graph, number->stage);

@@ -60,7 +60,8 @@ def outputs(folder, name, n, suffix):
 
 def in_strips(name, folder, program, image, n, suffix=".npy", memory=None):
     """Runs both ways and compares what they wrote."""
-    memory = memory or ("--memory=24640K" if name == "warp" else LOW) # reals between its stages
+    # Reals between the stages of one, sums for each column of the other.
+    memory = memory or ("--memory=24640K" if name in ("warp", "lines") else LOW)
     whole, strips = outputs(folder, "whole", n, suffix), outputs(folder, "strips", n, suffix)
     code, _, err = run("run", program, image, *(f"-o{p}" for p in whole), SLOW)
     check(f"{name} in memory", code == 0, err)
