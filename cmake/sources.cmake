@@ -97,7 +97,7 @@ set(TESSERA_SOURCES
     src/loop/pass_both.c src/loop/pass_chains.c src/loop/pass_dots.c src/loop/pass_lanes.c src/loop/pass_late.c
     src/loop/pass_pairs.c src/loop/pass_rows.c
     src/loop/pass_sampled.c src/loop/pass_slide.c src/loop/pass_turn.c src/loop/sampled_values.c
-    src/loop/vector_check.c
+    src/loop/turn_square.c src/loop/vector_check.c
     src/loop/vector_index.c src/loop/vector_steps.c src/loop/vector_value.c
     src/plan/machine_print.c src/plan/machine_read.c src/plan/needs.c src/plan/plan_adaptive.c src/plan/plan_banks.c
     src/plan/plan_base.c src/plan/plan_bound.c src/plan/plan_carry.c

@@ -64,6 +64,26 @@ LStmt *tessi_pass_like(LoopProgram *p, LBlock *out, const LStmt *s)
     return like;
 }
 
+LStmt *tessi_pass_each(LoopProgram *p, const char *name, LExprId n, uint8_t flags, LBlock *to,
+                       LExprId *var)
+{
+    const LVarId v = tessi_loop_var(p, name, TYPE_INDEX, false);
+    LStmt *f = tessi_pass_for(p, to, v, tessi_lexpr_index(p, 0), n);
+    f->flags = flags;
+    *var = tessi_lexpr_var(p, v);
+    return f;
+}
+
+void tessi_pass_store(LoopProgram *p, LBufferId b, LExprId i, LExprId j, LExprId value, LBlock *to)
+{
+    LStmt *t = tessi_lstmt(p, to, LSTMT_STORE);
+    t->buffer = b;
+    t->n_index = 2;
+    t->index[0] = i;
+    t->index[1] = j;
+    t->a = value;
+}
+
 /* ---- Walks ------------------------------------------------------------------------------------------------------- */
 
 static void enter(PassWalk *w, const LBlock *block)

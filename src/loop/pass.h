@@ -19,6 +19,11 @@ LExprId tessi_pass_let(LoopProgram *p, LBlock *out, const char *name, LExprId va
 LStmt *tessi_pass_for(LoopProgram *p, LBlock *out, LVarId var, LExprId from, LExprId to);
 /* One like s, without its blocks. */
 LStmt *tessi_pass_like(LoopProgram *p, LBlock *out, const LStmt *s);
+/* A loop of n turns, whose number is *var. */
+LStmt *tessi_pass_each(LoopProgram *p, const char *name, LExprId n, uint8_t flags, LBlock *to,
+                       LExprId *var);
+/* b[i, j] = value */
+void tessi_pass_store(LoopProgram *p, LBufferId b, LExprId i, LExprId j, LExprId value, LBlock *to);
 
 /* ---- Walks ---- */
 /* Where a walk is: the blocks that are open. The verifier refuses programs that have more of them. */

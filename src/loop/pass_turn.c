@@ -13,6 +13,7 @@
  * reads nothing it stores. */
 #include "loop/loop_passes.h"
 #include "loop/pass.h"
+#include "loop/turn_square.h"
 
 enum { MOST_COPIES = 4, LINE_BYTES = 64, MOST_EDGE = 64, MOST_CLAMPS = 16 };
 
@@ -351,26 +352,6 @@ static LStmt *rows_of(Pass *s, LExprId end, uint32_t n, LBlock *to)
     return rows;
 }
 
-static LStmt *for_each(Pass *s, const char *name, LExprId n, uint8_t flags, LBlock *to,
-                       LExprId *var)
-{
-    const LVarId v = tessi_loop_var(s->p, name, TYPE_INDEX, false);
-    LStmt *f = tessi_pass_for(s->p, to, v, number(s, 0), n);
-    f->flags = flags;
-    *var = tessi_lexpr_var(s->p, v);
-    return f;
-}
-
-static void store(Pass *s, LBufferId b, LExprId i, LExprId j, LExprId value, LBlock *to)
-{
-    LStmt *t = tessi_lstmt(s->p, to, LSTMT_STORE);
-    t->buffer = b;
-    t->n_index = 2;
-    t->index[0] = i;
-    t->index[1] = j;
-    t->a = value;
-}
-
 static LBufferId local(Pass *s, const char *name, ScalarType type, int64_t m, int64_t n, LBlock *to)
 {
     const LBuffer b = { .name = name,
@@ -383,28 +364,51 @@ static LBufferId local(Pass *s, const char *name, ScalarType type, int64_t m, in
     return id;
 }
 
+/* The rectangle as lines of the image, in the order in which x goes. */
+static void copy_lines(Pass *s, const Turned *t, LBufferId lines, LExprId all_rows, LBlock *to)
+{
+    const int64_t columns = s->edge + t->span[0];
+    LExprId i, k, index[LOOP_MAX_DIMS];
+    LStmt *each = tessi_pass_each(s->p, "k", number(s, columns), 0, to, &k);
+    LStmt *line = tessi_pass_each(s->p, "i", all_rows, LFOR_SIMD, &each->body, &i);
+    const LExprId column = t->slope.x > 0 ? k : op(s, OP_SUB, number(s, columns - 1), k);
+    for (int d = 0; d < t->n_dims; d++)
+        index[d] = t->first[d];
+    index[t->column] = op(s, OP_ADD, plus(s, index[t->column], t->least[0]), column);
+    index[t->n_dims - 1] = op(s, OP_ADD, plus(s, index[t->n_dims - 1], t->least[1]), i);
+    tessi_pass_store(s->p, lines, k, i, tessi_lexpr_load(s->p, t->buffer, index, t->n_dims),
+                     &line->body);
+}
+
+/* A whole block: by vectors. */
+static void turn_square(Pass *s, const Turned *t, LBlock *to)
+{
+    const LBufferId at[2] = { t->turned, t->lines };
+    copy_lines(s, t, at[tessi_turn_rounds(s->edge) % 2], number(s, s->edge), to);
+    tessi_turn_square(s->p, s->edge, at, to);
+}
+
 static void turn(Pass *s, Turned *t, LBlock *to)
 {
     const LBuffer b = s->p->buffers.at[t->buffer.v];
     const ScalarType type = tessi_value_type(b.type);
-    const int64_t columns = s->edge + t->span[0];
+    const int64_t columns = s->edge + t->span[0], rows = s->edge + t->span[1]; /* at most */
     const LExprId all_columns = number(s, columns), all_rows = plus(s, s->n_rows, t->span[1]);
-    LExprId i, k, index[LOOP_MAX_DIMS];
-    const int64_t rows = s->edge + t->span[1]; /* at most */
+    LExprId i, k;
     const char *name = b.name ? b.name : "";
     t->lines = local(s, tessi_sprintf(s->p->arena, "%s_lines", name), type, columns, rows, to);
     t->turned = local(s, tessi_sprintf(s->p->arena, "%s_turned", name), type, rows, columns, to);
-    LStmt *lines = for_each(s, "k", all_columns, 0, to, &k);
-    LStmt *line = for_each(s, "i", all_rows, LFOR_SIMD, &lines->body, &i);
-    for (int d = 0; d < t->n_dims; d++)
-        index[d] = t->first[d];
-    index[t->column] = op(s, OP_ADD, plus(s, index[t->column], t->least[0]), k);
-    index[t->n_dims - 1] = op(s, OP_ADD, plus(s, index[t->n_dims - 1], t->least[1]), i);
-    store(s, t->lines, k, i, tessi_lexpr_load(s->p, t->buffer, index, t->n_dims), &line->body);
-    lines = for_each(s, "i", all_rows, 0, to, &i);
-    line = for_each(s, "k", all_columns, LFOR_SIMD, &lines->body, &k);
-    const LExprId from[2] = { t->slope.x > 0 ? k : op(s, OP_SUB, number(s, columns - 1), k), i };
-    store(s, t->turned, i, k, tessi_lexpr_load(s->p, t->lines, from, 2), &line->body);
+    if (!t->span[0] && !t->span[1]) {
+        LStmt *whole = tessi_lstmt(s->p, to, LSTMT_IF);
+        whole->a = op(s, OP_EQ, s->n_rows, number(s, s->edge));
+        turn_square(s, t, &whole->body);
+        to = &whole->orelse;
+    }
+    copy_lines(s, t, t->lines, all_rows, to);
+    LStmt *lines = tessi_pass_each(s->p, "i", all_rows, 0, to, &i);
+    LStmt *line = tessi_pass_each(s->p, "k", all_columns, LFOR_SIMD, &lines->body, &k);
+    const LExprId from[2] = { k, i };
+    tessi_pass_store(s->p, t->turned, i, k, tessi_lexpr_load(s->p, t->lines, from, 2), &line->body);
 }
 
 /* ---- Loops ------------------------------------------------------------------------------------------------------- */
