@@ -2,8 +2,10 @@
 #include "loop/lower_lines.h"
 
 enum {
-    ROWS_BESIDE = 8
-}; /* lines along rows that are computed together, so that none waits for itself */
+    ROWS_BESIDE =
+        8,          /* lines along rows that are computed together, so that none waits for itself */
+    STRIP_STEP = 64 /* strips of equal shares are multiples of it wide */
+};
 
 static void add_dim(Lines *lines, LExprId to, SizeId count, uint8_t from)
 {
@@ -13,7 +15,26 @@ static void add_dim(Lines *lines, LExprId to, SizeId count, uint8_t from)
     lines->from[nest->n_dims++] = from;
 }
 
-void tessi_lines(Lower *l, const Stage *source, uint8_t dim, uint16_t beside, Lines *out)
+/* As many lines for each strip as make their number a multiple of the shares, and whole lines of the cache. */
+static LExprId equal_strips(Lower *l, LExprId lines, uint16_t most, uint16_t shares)
+{
+    const LExprId strips = tessi_kernel_blocks(l, lines, (int64_t)most * shares),
+                  all = tessi_l_op(l, OP_MUL, strips, tessi_l_int(l, shares)),
+                  up = tessi_l_op(l, OP_SUB, tessi_l_op(l, OP_ADD, lines, all), tessi_l_int(l, 1)),
+                  each = tessi_l_op(l, OP_FLOORDIV, up, all);
+    return tessi_l_op(l, OP_MUL, tessi_kernel_blocks(l, each, STRIP_STEP),
+                      tessi_l_int(l, STRIP_STEP));
+}
+
+static LExprId strips_of(Lower *l, const Lines *lines)
+{
+    const LExprId less = tessi_l_op(l, OP_SUB, lines->wide, tessi_l_int(l, 1)),
+                  up = tessi_l_op(l, OP_ADD, lines->source.to[lines->lane], less);
+    return tessi_l_op(l, OP_FLOORDIV, up, lines->wide);
+}
+
+void tessi_lines(Lower *l, const Stage *source, uint8_t dim, uint16_t beside, uint16_t shares,
+                 Lines *out)
 {
     const int last = source->n_dims - 1;
     *out = (Lines){ .dim = dim, .lane = -1 };
@@ -21,13 +42,15 @@ void tessi_lines(Lower *l, const Stage *source, uint8_t dim, uint16_t beside, Li
     if (beside && last > 0) {
         out->lane = (int8_t)(dim == last ? last - 1 : last);
         out->lanes = dim == last ? ROWS_BESIDE : beside;
+        out->wide = dim == last || shares < 2
+                        ? tessi_l_int(l, out->lanes)
+                        : equal_strips(l, out->source.to[last], beside, shares);
     }
     for (uint8_t d = 0; d < source->n_dims; d++)
         if (d != dim && d != out->lane)
             add_dim(out, out->source.to[d], source->size[d], d);
     if (out->lanes)
-        add_dim(out, tessi_kernel_blocks(l, out->source.to[out->lane], out->lanes),
-                source->size[out->lane], (uint8_t)out->lane);
+        add_dim(out, strips_of(l, out), source->size[out->lane], (uint8_t)out->lane);
     add_dim(out, tessi_l_int(l, 1), source->size[dim], dim);
     for (uint8_t d = 0; d < out->nest.n_dims; d++)
         out->nest.from[d] = tessi_l_int(l, 0);

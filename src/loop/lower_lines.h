@@ -8,14 +8,17 @@ typedef struct Lines {
     Nest source;    /* all points */
     uint8_t dim;    /* that they go along */
     int8_t lane;    /* the dimension in which lines of a strip lie side by side; -1: one by one */
-    uint16_t lanes; /* lines of a strip; 0: one by one */
+    uint16_t lanes; /* lines of a strip, at most; 0: one by one */
+    LExprId wide;   /* lines of a strip but the last */
     Nest nest;      /* lines or strips, one a point of all dimensions but the last */
     uint8_t
         from[MAX_DIMS]; /* by dimension of the nest: which of the source it is; strips: the lane */
 } Lines;
 
-/* Lines one by one; or, unless `beside` is 0, in strips: so many that are neighbours in memory, else a few rows. */
-void tessi_lines(Lower *l, const Stage *source, uint8_t dim, uint16_t beside, Lines *out);
+/* Lines one by one; or, unless `beside` is 0, in strips: so many that are neighbours in memory, else a few rows. With
+ * `shares` strips of neighbours are narrower, that there is a multiple of so many. */
+void tessi_lines(Lower *l, const Stage *source, uint8_t dim, uint16_t beside, uint16_t shares,
+                 Lines *out);
 /* Opens a loop over all of them and sets the coordinates that they have in the source; strips: but for the lane. The
  * number of the strip; none: lines one by one. */
 LExprId tessi_lines_open(Lower *l, const Lines *lines, bool parallel, Coord *coord);

@@ -369,7 +369,7 @@ void tessi_lower_reduction(Lower *l, const PlanGroup *group)
     if (first->along) {
         all.dim = (uint8_t)(first->along - 1);
         all.line = &line;
-        tessi_lines(l, source, all.dim, lines_beside(&all), &line);
+        tessi_lines(l, source, all.dim, lines_beside(&all), 0, &line);
         n_rows = tessi_lines_count(l, &line);
     } else if (nest.n_dims > 1) {
         n_rows = tessi_nest_row_count(l, &nest);

@@ -6,7 +6,9 @@
 #include "loop/lower_lines.h"
 #include "loop/template.h"
 
-enum { LINES_BESIDE = 128 }; /* that a core goes along together */
+enum {
+    BESIDE_BYTES = 4096
+}; /* of the running values of lines that a core goes along together, at most */
 
 typedef struct Scan {
     Lower *l;
@@ -156,6 +158,7 @@ static void instance(Scan *k, const char *name, LExprId strip)
         ARG_NUMBER("block", SCAN_BLOCK),
         ARG_EXPR("n", lines->source.to[lines->dim]),
         ARG_EXPR("width", width),
+        ARG_EXPR("wide", lines->wide.v ? lines->wide : tessi_l_int(l, 1)),
         ARG_EXPR("strip", strip.v ? strip : tessi_l_int(l, 0)),
         ARG_EXPR("number", k->number.v ? k->number : tessi_l_int(l, 0)),
         ARG_EXPR("blocks", n_blocks(k)),
@@ -245,8 +248,9 @@ void tessi_lower_scan(Lower *l, const PlanGroup *group)
     const bool gpu = l->plan->gpu;
     const bool blocks = !k.stage->n_states && (gpu || k.source->n_dims == 1);
     const bool neighbours = !k.stage->n_states && k.stage->along == k.source->n_dims;
+    const uint16_t beside = (uint16_t)(BESIDE_BYTES / tessi_type_info(k.type)->bytes);
     tessi_lines(l, k.source, (uint8_t)(k.stage->along - 1),
-                !gpu && !blocks && !neighbours ? LINES_BESIDE : 0, &k.lines);
+                !gpu && !blocks && !neighbours ? beside : 0, group->shares, &k.lines);
     l->n_loop_dims = k.source->n_dims;
     l->inside_last = l->inside_rows = false;
     if (blocks) {

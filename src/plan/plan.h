@@ -55,6 +55,7 @@ enum {
     PLAN_MAX_CARRIED = 64, /* values of a column */
     PLAN_STRIP_STEP = 16,  /* strips of transforms are multiples of it */
     PLAN_MAX_STRIP = 1024,
+    PLAN_MAX_SHARES = 1024,
     PLAN_MAX_ROLL = 1024,
     PLAN_LEAST_WIDTH = 16, /* bytes of a vector */
     PLAN_MOST_WIDTH = 64
@@ -192,6 +193,7 @@ typedef struct PlanGroup {
     VEC(PlanStaged) staged; /* of kernels of points and of tiles */
     VEC(PlanPass) passes;   /* in order of execution; none without tiles */
     bool stream;            /* results bypass the caches when these have no room for them */
+    uint16_t shares; /* running values of lines side by side: a multiple of so many strips; 0: 1 */
     /* rows of the Fourier transforms by which the one sum of its stage is taken; 0 = as written */
     uint16_t transform;
     /* rows of the strips along which the one median of its stage is found; 0 = by sorting, point by point */

@@ -266,6 +266,19 @@ static void choose_streams(const Chooser *c)
     }
 }
 
+/* Strips of running values are as wide as they can be where each core has as many. */
+static void choose_shares(const Chooser *c)
+{
+    VEC_FOREACH (PlanGroup, group, &c->p->groups) {
+        const Stage *s = tessi_stage(c->f->g, group->members.at[0]);
+        const bool beside = s->kind == STAGE_SCAN && s->along < s->n_dims;
+        const int64_t cores = tessi_level_parallel(&group->levels) ? c->m->cores : 1;
+        group->shares = (uint16_t)(!beside || cores < 2      ? 0
+                                   : cores < PLAN_MAX_SHARES ? cores
+                                                             : PLAN_MAX_SHARES);
+    }
+}
+
 static Plan *choose(Arena *a, const Graph *g, const Analysis *an, const Machine *m)
 {
     PlanFacts *f = tessi_plan_facts(a, g);
@@ -296,6 +309,7 @@ static Plan *choose(Arena *a, const Graph *g, const Analysis *an, const Machine 
     tessi_plan_choose_rows(f, an, m, c.p);
     tessi_plan_choose_carries(f, an, m, c.p);
     choose_streams(&c);
+    choose_shares(&c);
     tessi_plan_explain(f, an, m, c.p);
     return c.p;
 }

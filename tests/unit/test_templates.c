@@ -243,6 +243,7 @@ static void instance_of_scan(Running *r, const char *name, const char *to, int s
                                  ARG_NUMBER("block", RUN),
                                  ARG_EXPR("n", tessi_l_int(l, POINTS)),
                                  ARG_EXPR("width", tessi_l_int(l, 1)),
+                                 ARG_EXPR("wide", tessi_l_int(l, 1)),
                                  ARG_EXPR("strip", zero),
                                  ARG_EXPR("number", r->number.v ? r->number : zero),
                                  ARG_EXPR("blocks", tessi_l_int(l, RUNS)),
