@@ -33,6 +33,12 @@ LExprId tessi_nest_row_count(Lower *l, const Nest *nest)
     return total;
 }
 
+LExprId tessi_nest_point_count(Lower *l, const Nest *nest)
+{
+    const LExprId row = tessi_nest_extent(l, nest, (uint8_t)(nest->n_dims - 1));
+    return tessi_l_op(l, OP_MUL, tessi_nest_row_count(l, nest), row);
+}
+
 /* Sets the coordinates of the first `n` dimensions from their number in row-major order. */
 void tessi_nest_outer_coords(Lower *l, const Nest *nest, LExprId number, uint8_t n, Coord *coord)
 {

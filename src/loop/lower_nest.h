@@ -63,6 +63,7 @@ const char *tessi_dim_name(uint8_t n_dims, uint8_t dim);
 void tessi_nest_row_coords(Lower *l, const Nest *nest, LExprId number, Coord *coord);
 /* The product of the extents of the outer dimensions. */
 LExprId tessi_nest_row_count(Lower *l, const Nest *nest);
+LExprId tessi_nest_point_count(Lower *l, const Nest *nest);
 /* The points of a dimension: none where a clipped piece is empty. */
 LExprId tessi_nest_extent(Lower *l, const Nest *nest, uint8_t d);
 Coord tessi_nest_coord(const Nest *nest, uint8_t dim, LExprId var);

@@ -404,9 +404,9 @@ static LExprId open_loop(Lower *l, const char *name, LExprId from, LExprId to, u
     return tessi_lexpr_var(l->p, tessi_scope_for(l, name, from, to, 1, flags));
 }
 
-/* Parallel parts of the image count into arrays of their own, which are added up; too many bins for that are counted
- * by atomic additions. */
-enum { PARTS = 32, MAX_PART_BINS = 4096 };
+/* Parallel parts of the image, which have some points for every bin where these are not few, count into arrays of their
+ * own, which are added up; too many bins for that are counted by atomic additions. */
+enum { PARTS = 32, FEW_BINS = 4096, MAX_PART_BINS = 1 << 16, POINTS_A_BIN = 4 };
 
 typedef struct Counting {
     StageId source;
@@ -449,23 +449,30 @@ static void clear_bins(Lower *l, const Counting *c)
     tessi_scope_close(l);
 }
 
-/* Dimension 0 in PARTS parts, each with its own row of counts. */
-static void count_parts(Lower *l, const Stage *stage, Nest *nest, Counting *c, LBufferId sums)
+static LExprId parts_of(Lower *l, const Nest *nest, int64_t bins)
 {
-    LExprId parts = tessi_l_int(l, PARTS), zero = tessi_l_int(l, 0), one = tessi_l_int(l, 1);
+    const LExprId most = tessi_l_int(l, PARTS), points = tessi_nest_point_count(l, nest),
+                  some = tessi_kernel_blocks(l, points, POINTS_A_BIN * bins);
+    return bins <= FEW_BINS ? most : tessi_l_op(l, OP_MIN, some, most);
+}
+
+/* Dimension 0 in parts, each with its own row of counts. */
+static void count_parts(Lower *l, const Stage *stage, Nest *nest, Counting *c, LBufferId sums,
+                        int64_t bins)
+{
+    LExprId parts = parts_of(l, nest, bins), zero = tessi_l_int(l, 0), one = tessi_l_int(l, 1);
     LBuffer b = { .kind = LBUF_TEMP, .type = TYPE_U32, .n_dims = 2, .size = { parts, c->n } };
     b.name = tessi_sprintf(l->arena, "%s_parts", stage->name);
     c->counts = tessi_loop_buffer(l->p, &b);
     c->part = open_loop(l, "part", zero, parts, LFOR_PARALLEL);
     clear_bins(l, c);
-    LExprId rows = nest->to[0];
-    LExprId next = tessi_l_op(l, OP_ADD, c->part, one);
+    LExprId rows = nest->to[0], next = tessi_l_op(l, OP_ADD, c->part, one);
     nest->from[0] = tessi_l_op(l, OP_FLOORDIV, tessi_l_op(l, OP_MUL, rows, c->part), parts);
     nest->to[0] = tessi_l_op(l, OP_FLOORDIV, tessi_l_op(l, OP_MUL, rows, next), parts);
     tessi_lower_nest(l, nest);
     tessi_scope_close(l);
 
-    LExprId bin = open_loop(l, "bin", zero, c->n, 0);
+    LExprId bin = open_loop(l, "bin", zero, c->n, bins <= FEW_BINS ? 0 : LFOR_PARALLEL);
     LVarId sum =
         tessi_scope_var(l, "sum", TYPE_U32, tessi_lexpr_const(l->p, TYPE_U32, (Value){ 0 }));
     LExprId so_far = tessi_lexpr_var(l->p, sum);
@@ -584,7 +591,7 @@ void tessi_lower_histogram(Lower *l, const PlanGroup *group)
     bool parallel = tessi_level_parallel(&group->levels) && nest.n_dims > 0;
     int64_t bins;
     if (parallel && tessi_size_is_const(l->g, stage->size[0], &bins) && bins <= MAX_PART_BINS) {
-        count_parts(l, stage, &nest, &c, l->buffer[id.v]);
+        count_parts(l, stage, &nest, &c, l->buffer[id.v], bins);
         return;
     }
     c.atomic = nest.parallel = parallel;
