@@ -245,8 +245,6 @@ TESS_FN tess_idx tess_floordiv_idx(tess_idx a, tess_idx b)
 }
 TESS_FN tess_idx tess_floormod_idx(tess_idx a, tess_idx b)
 {
-    if (b > 0 && (b & (b - 1)) == 0) /* known when compiling: rings of rows */
-        return a & (b - 1);
 #ifndef TESSERA_PRELUDE_GPU /* where threads of a warp go different ways, and some edges took longer */
     /* What lies outside lies near, and divisions take long. */
     if (a >= 0 && a < b)

@@ -321,9 +321,31 @@ static int choice(CWriter *w, const LExpr *e)
     return C_LOOSE;
 }
 
+/* The rest of a division by a power of two, as of lanes and of rings of rows, is bits of either sign. */
+static bool is_masked_rest(CWriter *w, const LExpr *e)
+{
+    const LExpr *by = tessi_lexpr(w->p, e->arg[1]);
+    const int64_t n = by->value.i;
+    return e->op == OP_FLOORMOD && e->type == TYPE_INDEX && !w->functions
+           && (by->kind == LEXPR_LANES || (by->kind == LEXPR_CONST && n > 0 && !(n & (n - 1))));
+}
+
+static int masked_rest(CWriter *w, const LExpr *e)
+{
+    const LExpr *by = tessi_lexpr(w->p, e->arg[1]);
+    tessi_c_expr(w, e->arg[0], C_UNARY);
+    if (by->kind == LEXPR_LANES)
+        tessi_text_addf(&w->line, " & (TESS_LANES_%s - 1)", tessi_c_lanes_of(by->ref));
+    else
+        tessi_text_addf(&w->line, " & %lld", (long long)by->value.i - 1);
+    return C_BITS;
+}
+
 static int operation(CWriter *w, const LExpr *e)
 {
     const OpInfo *info = tessi_op_info(e->op);
+    if (is_masked_rest(w, e))
+        return masked_rest(w, e);
     ScalarType operands = tessi_lexpr(w->p, e->arg[e->op == OP_SELECT ? 1 : 0])->type;
     const LExprId turned = tessi_c_turned(w, e);
     if (turned.v) {

@@ -28,7 +28,7 @@ TARGETS = [("generic-avx512", X86, ["-march=skylake-avx512", "-mprefer-vector-wi
            ("generic-neon", ARM_CLANG, ["--target=aarch64-linux-gnu"], r"\bv\d+\.(4s|2d|8h|16b)")]
 MOVES = re.compile(r"^v?(mov|broadcast|pbroadcast|insert|extract|perm|pxor|xor|zero|ld|st|dup)")
 LOOP = re.compile(r"for \(ptrdiff_t (\w+) = .*; \1 \+= (\d+ \* )?TESS_LANES_\w+\) \{$")
-FEW = re.compile(r"const ptrdiff_t (\w+) = \d+ - tess_floormod_idx\(\d+, TESS_LANES")
+FEW = re.compile(r"const ptrdiff_t (\w+) = \d+ - \(\d+ & \(TESS_LANES")
 ARITHMETIC = re.compile(
     r"tess_(fma|add|sub|mul|min|max|sqrt|abs|lt|le|eq)_(?!idx)\w+\(|tess_load_\w+\(.*\) [-+*/]|[-+*/] tess_load_|\) \* "
 )
