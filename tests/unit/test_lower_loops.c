@@ -503,8 +503,8 @@ static void histograms_count_in_parts(void **state)
     Graph *g = testing_read(*state,
                             "graph t param M, N scalar k float image X[M, N] float "
                             "stage X[M, N] float = image X stage h[16] uint32 = histogram X "
-                            "stage big[9999] uint32 = histogram X "
-                            "output a[16] uint32 = h output b[9999] uint32 = big",
+                            "stage big[70000] uint32 = histogram X "
+                            "output a[16] uint32 = h output b[70000] uint32 = big",
                             NULL);
     const char *text = loops_text(*state, lowered(*state, g, plan_number(*state, g, 1, 0)));
     assert_non_null(strstr(text, "add h_parts["));
