@@ -282,14 +282,15 @@ static bool compare(const GenProgram *p, const char *text, const Run *meaning, t
     return ok;
 }
 
-/* A division by what turns out a constant zero, such as the variable of a window of one point. The original dialect
+/* A division by what turns out a constant zero, such as the variable of a window of one point; steps along an image
+ * that a policy has left with points that are not valid. The original dialect
  * has no arithmetic of whole pixels, tables of other dimensions than the image, histograms, nor fills of another
  * type. */
 static bool refused_with_right(const GenProgram *p, const char *why)
 {
     static const char *const there[] = { "whole pixels", "a whole struct", "'histogram'",
                                          "error[E0403]", "error[E0420]" };
-    bool right = strstr(why, "error[E0311]") != NULL;
+    bool right = strstr(why, "error[E0311]") || strstr(why, "error[E0517]");
     for (size_t i = 0; p->forma && i < sizeof there / sizeof *there; i++)
         right = right || strstr(why, there[i]);
     return right;
