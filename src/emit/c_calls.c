@@ -50,12 +50,12 @@ static void define_turns(CWriter *w, const LRepeat *r, Turns *t)
     tessi_c_prepare(w, sizes, r->behind.v ? 2 : 1);
     if (r->behind.v)
         tessi_c_line(w, "const ptrdiff_t %s = %s;", t->end, tessi_c_printed(w, r->behind).text);
-    const char *turns = tessi_c_printed(w, r->turns).text;
+    CText turns = tessi_c_printed(w, r->turns);
     if (r->unless_met)
-        turns =
-            tessi_sprintf(w->arena, r->behind.v ? "(%s ? 0 : %s)" : "%s ? 0 : %s", t->met, turns);
-    tessi_c_line(w, "const ptrdiff_t %s = %s%s%s;", t->all, turns, r->behind.v ? " + " : "",
-                 r->behind.v ? t->end : "");
+        turns = (CText){ tessi_sprintf(w->arena, "%s ? 0 : %s", t->met, turns.text), C_LOOSE };
+    if (r->behind.v)
+        turns = tessi_c_join(w, turns, "+", tessi_c_word(t->end));
+    tessi_c_line(w, "const ptrdiff_t %s = %s;", t->all, turns.text);
 }
 
 /* Asks the condition after the turn, and leaves the loop if it holds. */
