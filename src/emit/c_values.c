@@ -457,19 +457,57 @@ static int shorter_first(const void *a, const void *b)
     return longer_first(b, a);
 }
 
+/* Those that values call come before them, whose texts need not be longer: names differ from place to place. */
+typedef struct Definer {
+    CWriter *w;
+    CValues *values;
+    bool *is_defined;         /* by value */
+    uint32_t *stamp, current; /* by LExprId */
+    uint32_t function;
+} Definer;
+
+static void define_once(Definer *d, uint32_t value);
+
+static void define_called(Definer *d, LExprId id, bool inside)
+{
+    if (inside && d->stamp[id.v] == d->current)
+        return;
+    const uint32_t current = d->current, value = d->values->value_of[id.v];
+    d->stamp[id.v] = current;
+    if (inside && d->values->values.at[value].name) {
+        define_once(d, value);
+        d->current = current;
+    }
+    const LExpr *e = tessi_lexpr(d->w->p, id);
+    for (int i = 0; i < e->n_args; i++)
+        define_called(d, e->arg[i], true);
+}
+
+static void define_once(Definer *d, uint32_t value)
+{
+    CValue *v = &d->values->values.at[value];
+    if (d->is_defined[value])
+        return;
+    d->is_defined[value] = true;
+    d->current = value;
+    define_called(d, v->first, false);
+    if (v->function != d->function)
+        tessi_loop_needs(d->w->p, &d->w->p->functions.at[v->function], d->w->arena, &d->w->needs);
+    d->function = v->function;
+    define(d->w, v);
+}
+
 void tessi_c_define_values(CWriter *w, CValues *values)
 {
-    /* The shorter first: the longer ones call them. */
     CValue **order = ARENA_NEW_ARRAY(w->arena, CValue *, values->values.n);
-    uint32_t n = 0, function = UINT32_MAX;
+    Definer d = { .w = w, .values = values, .function = UINT32_MAX };
+    uint32_t n = 0;
     for (uint32_t i = 1; i < values->values.n; i++)
         if (values->values.at[i].name)
             order[n++] = &values->values.at[i];
     qsort(order, n, sizeof *order, shorter_first);
-    for (uint32_t i = 0; i < n; i++) {
-        if (order[i]->function != function)
-            tessi_loop_needs(w->p, &w->p->functions.at[order[i]->function], w->arena, &w->needs);
-        function = order[i]->function;
-        define(w, order[i]);
-    }
+    d.is_defined = ARENA_NEW_ARRAY(w->arena, bool, values->values.n);
+    d.stamp = ARENA_NEW_ARRAY(w->arena, uint32_t, w->p->exprs.n);
+    for (uint32_t i = 0; i < n; i++)
+        define_once(&d, (uint32_t)(order[i] - values->values.at));
 }
