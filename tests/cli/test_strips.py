@@ -40,13 +40,8 @@ stencil g(vector#2 float A) { return A@[0, -1] + A@[1, 1]; }
 """ + HEAD + "return f(a[5..20, ..]:mirror), f(a[..M / 2, 1..]:clamp);\n",
     "lines": """stencil f(vector#2 uint8 A, vector#1 float m, vector#1 int64 t) {
     return A@[1, 0] - m[index(1)] + 0.1 * t[index(0)]; }
-<<<<<<< HEAD
-""" + HEAD + "return f(a:mirror, mean(a, 0), sum(a, 1)), std(1.5 * a, 0), argmax(a, 0), "
-    "minimum(a, 1), mean(std(a, 0));\n",
-=======
 """ + HEAD + "return f(a:mirror, mean(a, 0), sum(a, 1)), std(1.5 * a, 0), argmax(a, 0), minimum(a, 1),\n"
     "    mean(std(a, 0));\n",
->>>>>>> c9fdb34 (rt, cli: Say what files tell twice and differently)
 }
 
 
