@@ -130,7 +130,6 @@ typedef struct ProgramConstant {
     /* input image (number in the signature) whose size in dimension `dim` it is, or -1 */
     int64_t image;
     uint32_t dim;
-    bool is_distance; /* of pixels: nothing but speed needs its value, where it is small */
 } ProgramConstant;
 
 /* A program for types of its inputs declared `any`. */

@@ -505,15 +505,8 @@ static void note_constants(tess_program *p, const Variant *v)
     VEC_FOREACH (const TConstant, c, &v->typed->constants) {
         ProgramConstant constant = { tessi_strdup(&p->arena, c->name),
                                      tessi_input_number(p, c->name),
-                                     tessi_input_number(p, c->image), c->dim, false };
+                                     tessi_input_number(p, c->image), c->dim };
         VEC_PUSH(&p->arena, &p->constants, constant);
-    }
-    VEC_FOREACH (const TParam, t, &v->typed->params) {
-        ProgramConstant distance = { tessi_strdup(&p->arena, t->name),
-                                     tessi_input_number(p, t->name),
-                                     tessi_input_number(p, t->distance_in), t->dim, true };
-        if (t->distance_in && !t->is_constant)
-            VEC_PUSH(&p->arena, &p->constants, distance);
     }
 }
 

@@ -44,25 +44,10 @@ static bool option_value(const tess_program *p, const char *name, double *value)
     return found;
 }
 
-/* Whether pixels lie so close together, in an image so large, that their distance is worth a compilation: then loops
- * along the last dimension are written out, and vectors go on from pixel to pixel. */
-static bool is_short_distance(const BoundImage *b, uint32_t dim)
-{
-    enum { MOST = 32, LEAST_POINTS = 1 << 16 };
-    double points = 1;
-    for (int d = 0; d < b->tensor.ndim; d++)
-        points *= (double)b->shape[d];
-    return b->shape[dim] <= MOST && points >= LEAST_POINTS;
-}
-
 /* A constant's value for these arguments: set by name, else by the options, else by the size of an image. */
 static bool constant_value(const tess_program *p, const tess_args *args, const ProgramConstant *c,
                            double *value)
 {
-    if (c->is_distance
-        && (!args || args->scalar_set[c->input] || !args->inputs[c->image].set
-            || !is_short_distance(&args->inputs[c->image], c->dim)))
-        return false;
     if (args && c->input >= 0 && args->scalar_set[c->input]) {
         *value = args->scalars[c->input];
         return true;
@@ -81,7 +66,7 @@ static const tess_info *missing_image(const tess_program *p, const tess_args *ar
 {
     double value;
     VEC_FOREACH (const ProgramConstant, c, &p->constants)
-        if (args && c->image >= 0 && !c->is_distance && !constant_value(p, args, c, &value))
+        if (args && c->image >= 0 && !constant_value(p, args, c, &value))
             return &p->inputs.at[c->image].info;
     return NULL;
 }

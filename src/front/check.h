@@ -280,8 +280,6 @@ bool tessi_check_const_int(Checker *c, const AstExpr *e, const char *what, int64
 bool tessi_check_const_i32(Checker *c, const AstExpr *e, const char *what, int32_t *value);
 TExpr *tessi_check_const(Checker *c, const AstExpr *e, const char *what); /* TE_CONST or TE_ERROR */
 TExpr *tessi_check_param(Checker *c, Sym *sym, Span span);
-/* Whether the parameter is a distance of pixels, which makes it a constant when its value is given. */
-void tessi_check_distance(const Checker *c, TParam *p);
 TExpr *tessi_check_const_input(Checker *c, uint32_t number, Span span);
 /* The number the user gave for `name`. */
 bool tessi_check_user_value(const Checker *c, const char *name, double *value);

@@ -23,41 +23,19 @@ static TExpr *needs_value(Checker *c, Span use, const char *name, Span declared)
     return tessi_te_error(c, use);
 }
 
-static bool is_size(const AstExprs *sizes, uint32_t i, const char *name)
-{
-    return sizes->at[i]->kind == AST_NAME && tessi_streq(sizes->at[i]->name.text, name);
-}
-
-/* The first input image of which the parameter is exactly one size, and which: where a value can come from when an
- * image is known. NULL: there is none. */
-static const char *find_size_use(const Checker *c, const char *name, uint32_t *dim)
+/* The first input image of which the parameter is exactly one size: where a value can come from when an image is
+ * known. */
+static void find_size_use(const Checker *c, TConstant *k)
 {
     VEC_FOREACH (AstDecl *const, decl, &c->ast->decls) {
         for (uint32_t i = 0; (*decl)->kind == AST_DECL_IMAGE && i < (*decl)->sizes.n; i++) {
-            if (is_size(&(*decl)->sizes, i, name)) {
-                *dim = i;
-                return (*decl)->name.text;
+            const AstExpr *size = (*decl)->sizes.at[i];
+            if (!k->image && size->kind == AST_NAME && tessi_streq(size->name.text, k->name)) {
+                k->image = (*decl)->name.text;
+                k->dim = i;
             }
         }
     }
-    return NULL;
-}
-
-static bool is_distance(const AstExprs *sizes, const char *name)
-{
-    enum { LEAST_DIMS = 3 }; /* of images whose last dimension may be channels */
-    return sizes->n >= LEAST_DIMS && is_size(sizes, sizes->n - 1, name);
-}
-
-void tessi_check_distance(const Checker *c, TParam *p)
-{
-    bool found = false;
-    VEC_FOREACH (AstDecl *const, decl, &c->ast->decls)
-        found |= (*decl)->kind == AST_DECL_IMAGE && is_distance(&(*decl)->sizes, p->name);
-    VEC_FOREACH (AstStmt *const, stmt, &c->ast->body)
-        found |= is_distance(&(*stmt)->sizes, p->name);
-    p->distance_in = found ? find_size_use(c, p->name, &p->dim) : NULL;
-    p->is_constant = p->has_value && p->distance_in;
 }
 
 TExpr *tessi_check_param(Checker *c, Sym *sym, Span span)
@@ -74,7 +52,7 @@ TExpr *tessi_check_param(Checker *c, Sym *sym, Span span)
         c->t->count_is_constant |= tessi_is_turn_count(c, sym);
         k.known = p->has_value;
         k.value = tessi_value_int(p->value);
-        k.image = find_size_use(c, k.name, &k.dim);
+        find_size_use(c, &k);
         VEC_PUSH(c->a, &c->t->constants, k);
         if (!p->has_value) {
             c->t->n_missing++;

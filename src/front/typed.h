@@ -283,10 +283,6 @@ typedef struct TParam {
     bool is_constant; /* its value was needed while compiling: `value` stands for it everywhere */
     bool has_value;
     int64_t value;
-    /* the input whose size in dimension `dim` it is, where it is also the last of three sizes or more of an image, as
-     * channels are, else NULL: a number given for it stands everywhere, so that the distance of pixels is known */
-    const char *distance_in;
-    uint32_t dim;
 } TParam;
 
 typedef struct TScalar {
