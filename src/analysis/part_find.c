@@ -147,7 +147,6 @@ static void mark_reads(Finder *f, const Stage *s)
     }
 }
 
-/* All that the results need; what numbers of whole images are taken of is not. */
 bool tessi_part_is_lines(const Graph *g, const Stage *s)
 {
     int64_t n;
@@ -156,11 +155,13 @@ bool tessi_part_is_lines(const Graph *g, const Stage *s)
            && !tessi_size_is_const(g, source->size[0], &n);
 }
 
+/* Another pass says what it is: a number of whole images, or numbers along their rows. */
 static bool is_given(const Finder *f, const Stage *s)
 {
     return tessi_stage_is_number(s) || (f->may_lines && tessi_part_is_lines(f->g, s));
 }
 
+/* All that the results need; what is given is taken of images that they need not. */
 static void find_wanted(Finder *f, const Image *outputs, uint32_t n)
 {
     PartPass *p = f->pass;
@@ -273,7 +274,8 @@ static void find_steps(Finder *f, StageId id)
 {
     PartPass *p = f->pass;
     const Stage *s = tessi_stage(f->g, id);
-    if (s->kind == STAGE_REDUCE && s->along && !is_given(f, s)) {
+    const bool given = is_given(f, s);
+    if (s->kind == STAGE_REDUCE && s->along && !given) {
         find_steps_along(f, id);
         return;
     }
@@ -281,7 +283,7 @@ static void find_steps(Finder *f, StageId id)
         for (int d = 0; d < p->n_dims; d++) {
             if (p->param[d] < 0 || (!uses_dim(f, s->size[k], d) && d != k))
                 continue;
-            if (is_given(f, s) && !uses_dim(f, s->size[k], d))
+            if (given && !uses_dim(f, s->size[k], d))
                 continue;
             const int64_t one = size_with(f, s->size[k], d, large);
             const int64_t two = size_with(f, s->size[k], d, 2 * large);
@@ -297,7 +299,7 @@ static void find_steps(Finder *f, StageId id)
                 continue;
             if (!grows)
                 leave_whole(f, d, s, "'%s' does not grow with the images");
-            else if (d != k || is_given(f, s) || s->n_dims > p->n_dims
+            else if (d != k || given || s->n_dims > p->n_dims
                      || (s->n_dims < p->n_dims && !f->may_fewer))
                 leave_whole(f, d, s, "'%s' has the images' points in another dimension");
             else

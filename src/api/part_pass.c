@@ -41,42 +41,41 @@ static uint32_t *find_depths(const tess_parts *p, Arena *a)
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 /* A reduction along the last dimension: the results of the rows of a number, in the type in which they are combined. */
-static Stage rows_of(const Graph *g, const Stage *number, Arena *a)
+static Stage rows_of(const Graph *g, const Stage *number)
 {
     const Stage *source = tessi_stage(g, number->source);
-    Stage rows = { .name = tessi_sprintf(a, "%s.rows", number->name),
-                   .span = number->span,
+    Stage rows = { .span = number->span,
                    .kind = STAGE_REDUCE,
                    .reduction = number->reduction == REDUCE_MEAN ? REDUCE_SUM : number->reduction,
                    .source = number->source,
-                   .along = source->n_dims,
-                   .n_dims = (uint8_t)(source->n_dims - 1) };
-    rows.wanted = rows.name;
+                   .along = source->n_dims };
     rows.type = tessi_accumulator_type(rows.reduction, source->type);
-    memcpy(rows.size, source->size, rows.n_dims * sizeof *rows.size);
+    while (rows.n_dims + 1 < source->n_dims) {
+        rows.size[rows.n_dims] = source->size[rows.n_dims];
+        rows.n_dims++;
+    }
     return rows;
 }
 
+/* Rows are images, which have no truth values. */
 static bool has_rows(const Graph *g, const Stage *s)
 {
     return s->kind == STAGE_REDUCE && tessi_stage_is_number(s)
-           && tessi_stage(g, s->source)->n_dims > 1
-           && tessi_accumulator_type(s->reduction, tessi_stage(g, s->source)->type) != TYPE_BOOL;
+           && tessi_stage(g, s->source)->n_dims > 1 && rows_of(g, s).type != TYPE_BOOL;
 }
 
 /* The stage with the rows of a number; what it is taken of where it has none. */
 static StageId find_rows(const Graph *g, const Stage *number)
 {
-    const Stage *source = tessi_stage(g, number->source);
-    const Reduction how = number->reduction == REDUCE_MEAN ? REDUCE_SUM : number->reduction;
-    if (has_rows(g, number))
-        GRAPH_FOREACH_STAGE (g, id) {
-            const Stage *s = tessi_stage(g, id);
-            if (s->kind == STAGE_REDUCE && s->source.v == number->source.v && !s->keys.v
-                && s->along == source->n_dims && s->reduction == how
-                && s->type == tessi_accumulator_type(how, source->type))
-                return id;
-        }
+    if (!has_rows(g, number))
+        return number->source;
+    const Stage rows = rows_of(g, number);
+    GRAPH_FOREACH_STAGE (g, id) {
+        const Stage *s = tessi_stage(g, id);
+        if (s->kind == STAGE_REDUCE && s->source.v == rows.source.v && !s->keys.v
+            && s->along == rows.along && s->reduction == rows.reduction && s->type == rows.type)
+            return id;
+    }
     return number->source;
 }
 
@@ -93,7 +92,8 @@ static const Graph *with_rows(const Graph *of, Arena *a)
         const Stage *number = tessi_stage(of, id);
         if (!has_rows(g, number) || find_rows(g, number).v != number->source.v)
             continue;
-        const Stage rows = rows_of(g, number, a);
+        Stage rows = rows_of(g, number);
+        rows.name = rows.wanted = tessi_sprintf(a, "%s.rows", number->name);
         VEC_PUSH(a, &g->stages, rows);
     }
     return g;

@@ -283,9 +283,8 @@ static bool compare(const GenProgram *p, const char *text, const Run *meaning, t
 }
 
 /* A division by what turns out a constant zero, such as the variable of a window of one point; steps along an image
- * that a policy has left with points that are not valid. The original dialect
- * has no arithmetic of whole pixels, tables of other dimensions than the image, histograms, nor fills of another
- * type. */
+ * that a policy has left with points that are not valid. The original dialect has no arithmetic of whole pixels, tables
+ * of other dimensions than the image, histograms, nor fills of another type. */
 static bool refused_with_right(const GenProgram *p, const char *why)
 {
     static const char *const there[] = { "whole pixels", "a whole struct", "'histogram'",
