@@ -10,6 +10,7 @@ Graph *tessi_graph_exact_passes(const Graph *g, Arena *a)
     work = tessi_graph_common_windows(work, scratch);
     tessi_pass_median(work, scratch);
     tessi_pass_inside(work); /* of what stages and medians made anew read */
+    tessi_pass_phases(work, scratch);
     tessi_pass_narrow(work, scratch);
     tessi_pass_copies(work, scratch);
     Graph *done = tessi_graph_copy_live(work, a);

@@ -14,6 +14,8 @@ void tessi_pass_short(Graph *g);
 Graph *tessi_graph_common_windows(Graph *g, Arena *a);
 /* Medians of few values become networks of minima and maxima. In place. */
 void tessi_pass_median(Graph *g, Arena *scratch);
+/* What reads compositions of a lattice point by point is put together on the lattice itself. In place. */
+void tessi_pass_phases(Graph *g, Arena *scratch);
 /* Integers are computed, and intermediate stages stored, in the narrowest type that value ranges, or the bits that
  * readers want, prove enough. In place. */
 void tessi_pass_narrow(Graph *g, Arena *scratch);

@@ -336,6 +336,16 @@ static void count_among(const Graph *g, SizeKind kind, SizeId tree, SizeId x, in
     *among += is_among(g, kind, tree, x);
 }
 
+/* a is k * (b / k) for some k, and so at most b. */
+static bool is_rounded_down(Graph *g, SizeId a, SizeId b)
+{
+    const Size *s = tessi_size(g, a);
+    if (s->kind != SIZE_OF_AFFINE || s->constant || s->n_terms != 1 || s->coef[0] < 2)
+        return false;
+    const int64_t k = s->coef[0];
+    return tessi_size_scale(g, tessi_size_floordiv(g, b, k), k).v == a.v;
+}
+
 static SizeId extremum(Graph *g, SizeKind kind, SizeId a, SizeId b)
 {
     if (!tessi_size_is_valid(g, a) || !tessi_size_is_valid(g, b))
@@ -343,6 +353,10 @@ static SizeId extremum(Graph *g, SizeKind kind, SizeId a, SizeId b)
     int64_t difference;
     if (tessi_size_is_const(g, tessi_size_sub(g, a, b), &difference))
         return (difference <= 0) == (kind == SIZE_OF_MIN) ? a : b;
+    if (is_rounded_down(g, a, b))
+        return kind == SIZE_OF_MIN ? a : b;
+    if (is_rounded_down(g, b, a))
+        return kind == SIZE_OF_MIN ? b : a;
     /* min(min(a, b), a) is min(a, b), so that sizes do not grow with the turns of a loop. */
     int parts_a = 0, parts_b = 0, a_in_b = 0, b_in_a = 0;
     count_among(g, kind, a, b, &parts_b, &b_in_a);

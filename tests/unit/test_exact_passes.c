@@ -387,6 +387,46 @@ static void test_functions_of_bytes_are_tables(void **state)
     }
 }
 
+#define WIDE                                                              \
+    HEAD "stage twice[M, N] float = X * 2.0f\nstage wide[M, 2*N] float\n" \
+         "  piece [0, 0] step [1, 2] count [M, N] = X\n"                  \
+         "  piece [0, 1] step [1, 2] count [M, N] = twice\n"
+
+/* What becomes of the reader of a composition, which ends the text. */
+static const char *reader_of_wide(Arena *a, const char *reader)
+{
+    const char *got = testing_printed(a, passed(a, tessi_sprintf(a, "%s%s", WIDE, reader)));
+    const char *begin = strstr(got, "stage y");
+    assert_non_null(begin);
+    return begin;
+}
+
+static void test_readers_of_compositions_are_composed(void **state)
+{
+    assert_string_equal(
+        reader_of_wide(*state, "stage y[M, 2*N] float = wide + 1.0f\noutput y[M, 2*N] float = y\n"),
+        "stage y[M, 2*N] float\n"
+        "  piece [0, 0] step [1, 2] count [M, N] = X + 1.0f\n"
+        "  piece [0, 1] step [1, 2] count [M, N] = twice + 1.0f\n"
+        "output y[M, 2*N] float = y\n");
+    const char *shifted = "stage y[M, 2*N - 2] float = wide@[0,1] + 1.0f\n"
+                          "output y[M, 2*N - 2] float = y\n";
+    assert_non_null(strstr(reader_of_wide(*state, shifted), "= X@[0,1] + 1.0f\n"));
+}
+
+/* Where one read crosses an edge, classes have different numbers of points, or the composition is a result. */
+static void test_compositions_stay_where_they_must(void **state)
+{
+    static const char *const stays[] = {
+        "stage y[M, 2*N] float = wide + wide@[0,1]:clamp\noutput y[M, 2*N] float = y\n",
+        "stage y[M, 2*N - 1] float = wide + 1.0f\noutput y[M, 2*N - 1] float = y\n",
+        "stage y[M, 2*N] float = wide + 1.0f\noutput y[M, 2*N] float = y\n"
+        "output w[M, 2*N] float = wide\n",
+    };
+    for (int k = 0; k < 3; k++)
+        assert_string_equal(reader_of_wide(*state, stays[k]), stays[k]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -400,6 +440,8 @@ int main(void)
         GRAPH_TEST(test_functions_of_bytes_are_tables),
         GRAPH_TEST(test_medians_of_few_values_are_networks),
         GRAPH_TEST(test_common_windows_are_stages),
+        GRAPH_TEST(test_readers_of_compositions_are_composed),
+        GRAPH_TEST(test_compositions_stay_where_they_must),
         GRAPH_TEST(test_bodies_keep_their_bits),
         GRAPH_TEST(test_shifted_copies_keep_their_bits),
         GRAPH_TEST(test_random_graphs_keep_their_bits),
