@@ -30,7 +30,7 @@ typedef struct Phases {
     Reads *reads;   /* what reads it, and how */
     bool *stays;    /* what it is read for wants it stored */
     bool *seen;     /* from outside: a result, or carried from turn to turn */
-    bool *unfit;    /* there would be too many pieces */
+    bool *unfit;    /* there would be too many pieces, or some with fewer points */
     Lattice *split; /* by which each of its pieces is */
     /* While a piece is made: */
     const int32_t *by, *at; /* its point i is point by[d] * i + at[d] of what it is made from */
@@ -323,7 +323,8 @@ static ExprId read_of_piece(Phases *p, Access a)
     for (uint8_t d = 0; d < s->n_dims; d++) {
         AccessDim *dim = &a.dim[d];
         int64_t add = 0;
-        tessi_size_is_const(g, dim->add, &add);
+        if (!dim->absolute)
+            tessi_size_is_const(g, dim->add, &add);
         offset[d] = (int32_t)(add - tessi_floordiv(add, l->step[d]) * l->step[d]);
         by[d] = dim->scale / l->step[d];
         at[d] = (int32_t)tessi_floordiv(add, l->step[d]);
@@ -400,13 +401,10 @@ static Piece class_of_piece(Phases *p, const Stage *s, const Piece *whole, const
     for (int d = s->n_dims - 1; d >= 0; d--) {
         at[d] = (int32_t)(k % by[d]);
         k /= by[d];
-        const SizeId first = tessi_size_const(g, at[d]);
+        const SizeId first = tessi_size_const(g, (int64_t)whole->step[d] * at[d]);
         piece.step[d] = whole->step[d] * by[d];
-        piece.offset[d] =
-            tessi_size_add(g, whole->offset[d], tessi_size_scale(g, first, whole->step[d]));
-        if (by[d] > 1)
-            piece.count[d] =
-                tessi_size_ceildiv(g, tessi_size_sub(g, whole->count[d], first), by[d]);
+        piece.offset[d] = tessi_size_add(g, whole->offset[d], first);
+        piece.count[d] = tessi_size_floordiv(g, whole->count[d], by[d]); /* without rest */
     }
     piece.body = moved(p, whole->body, by, at, true);
     return piece;

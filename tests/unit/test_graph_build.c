@@ -64,6 +64,10 @@ static void test_size_extrema_and_overflow(void **state)
     check_size(g, least, "min(M, N)");
     assert_same_id(tessi_size_min(g, least, m), least);
     const SizeId half = tessi_size_floordiv(g, n, 2);
+    const SizeId half_m = tessi_size_floordiv(g, m, 2);
+    const SizeId even = tessi_size_scale(g, tessi_size_floordiv(g, m, 4), 2); /* at most half_m */
+    assert_same_id(tessi_size_min(g, half_m, even), even);
+    assert_same_id(tessi_size_max(g, even, half_m), half_m);
     const SizeId all = tessi_size_min(g, least, half);
     assert_same_id(tessi_size_min(g, all, tessi_size_min(g, half, m)), all);
     assert_same_id(tessi_size_min(g, tessi_size_min(g, half, m), all), all);
