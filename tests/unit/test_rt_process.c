@@ -182,7 +182,14 @@ static void test_signals_about_children(void **state)
                         "cannot run 'true': this program ignores the signal SIGCHLD, and so "
                         "would not learn how that ended");
     signal(SIGCHLD, reap);
-    assert_false(tessi_process_run(argv, NULL, &r, &f));
+    bool learnt = true; /* now and then the end is seen before the handler runs */
+    for (int k = 0; k < 100 && learnt; k++) {
+        learnt = tessi_process_run(argv, NULL, &r, &f);
+        assert_true(!learnt || r.exit_code == 0);
+        if (learnt)
+            tessi_process_result_dispose(&r);
+    }
+    assert_false(learnt);
     assert_non_null(strstr(f.text, "cannot learn how 'true' ended: another part of this program"));
     signal(SIGCHLD, SIG_DFL);
     assert_true(tessi_process_run(argv, NULL, &r, &f));
