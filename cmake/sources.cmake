@@ -28,7 +28,8 @@ set(TESSERA_SOURCES
     src/base/arena.c src/base/diag.c src/base/diag_render.c src/base/eval.c src/base/number.c src/base/rounding.c
     src/base/scalar.c src/base/text.c
     src/emit/c_calls.c src/emit/c_expr.c src/emit/c_join.c src/emit/c_names.c src/emit/c_negate.c src/emit/c_params.c
-    src/emit/c_needs.c src/emit/c_parts.c src/emit/c_plan.c src/emit/c_program.c src/emit/c_selftest.c
+    src/emit/c_needs.c src/emit/c_parts.c src/emit/c_pixels.c src/emit/c_plan.c src/emit/c_program.c
+    src/emit/c_selftest.c
     src/emit/c_sign.c src/emit/c_stmt.c src/emit/c_text.c src/emit/c_values.c src/emit/c_vector_expr.c
     src/emit/c_vector_uses.c src/emit/gpu_file.c src/emit/gpu_host.c src/emit/gpu_program.c src/emit/gpu_stmt.c
     src/emit/prelude.c src/emit/prelude_items.c src/emit/prelude_macros.c src/emit/target_c.c

@@ -201,6 +201,7 @@ void tessi_c_use_both(CWriter *w, ScalarType t);
 /* Elements of type t at a distance, to load and to store. */
 void tessi_c_use_apart(CWriter *w, ScalarType t);
 void tessi_c_use_spread(CWriter *w, ScalarType t);
+void tessi_c_use_join(CWriter *w, ScalarType t);
 void tessi_c_use_each_by(CWriter *w, ScalarType element, ScalarType index, bool table);
 void tessi_c_use_ramp(CWriter *w, ScalarType t);
 void tessi_c_use_half(CWriter *w);
@@ -224,6 +225,10 @@ const char *tessi_c_value_type(CWriter *w, const LExpr *e);
 int tessi_c_vector_append(CWriter *w, LExprId id);
 /* Appends a store of a vector, as a call. */
 void tessi_c_vector_store(CWriter *w, const LStmt *s);
+
+/* ---- c_pixels.c ---- */
+/* Prints the stores of all elements of pixels, from statement i of a block on, as one; how many they are, or 0. */
+uint32_t tessi_c_pixel_stores(CWriter *w, const LBlock *block, uint32_t i);
 /* What stands for the expression where temporaries are counted: of what is spread when it is used, the scalar. */
 LExprId tessi_c_through(const CWriter *w, LExprId id);
 

@@ -410,10 +410,11 @@ void tessi_c_block(CWriter *w, const LBlock *block)
 {
     uint32_t mark = tessi_c_names_mark(w->names);
     for (uint32_t i = 0; i < block->n;) {
-        const uint32_t shifts = tessi_gpu_shifts(w, block, i);
-        if (!shifts)
+        const uint32_t shifts = tessi_gpu_shifts(w, block, i),
+                       together = shifts ? shifts : tessi_c_pixel_stores(w, block, i);
+        if (!together)
             statement(w, block->at[i], i + 1 == block->n);
-        i += shifts ? shifts : 1;
+        i += together ? together : 1;
     }
     tessi_c_names_leave(w->names, mark);
 }

@@ -211,6 +211,9 @@ static void load(CWriter *w, const LExpr *e)
         place(w, e);
         tessi_text_addf(&w->line, ", %u * ", e->ref >> LLOAD_BITS);
         tessi_c_step(w, e->buffer, e->n_args - 1);
+        tessi_text_addf(&w->line, ", %u, ",
+                        tessi_loop_channels(w->p, e->buffer) > 1 ? b->channel : 0);
+        tessi_c_step(w, e->buffer, e->n_args - 1);
         tessi_text_add(&w->line, truth ? "))" : ")");
         return;
     }

@@ -139,6 +139,11 @@ void tessi_c_use_spread(CWriter *w, ScalarType t)
     use_operator(w, "SPREAD", t);
 }
 
+void tessi_c_use_join(CWriter *w, ScalarType t)
+{
+    use_operator(w, "JOIN", t);
+}
+
 void tessi_c_use_both(CWriter *w, ScalarType t)
 {
     const uint32_t bytes = tessi_type_info(t)->bytes;

@@ -41,7 +41,7 @@ struct Vectors {
     /* Elements are loaded from anywhere; at distances that are known; at some that compilers have no shuffles for.
      * Reals become integers, of which compilers make no vectors. */
     bool gathers, strides, odd_strides, to_integers;
-    bool spreads;             /* one element of each pixel is stored */
+    bool spreads, holes;      /* one element of each pixel is stored; of some not all of them are */
     uint32_t copies;          /* vectors that a step computes side by side */
     const LStmt **definition; /* by LVarId: the statement that makes it */
     bool *fits;               /* by LExprId, valid where fits_stamp says so */

@@ -320,7 +320,24 @@ static bool can_be_spread(Vectors *v, const LStmt *s)
            && tessi_loop_can_be_spread(v->p, s->buffer, 4) && is_shuffled(v, s->buffer, 1);
 }
 
-static bool check_store(Vectors *v, const LStmt *s)
+/* The block stores all elements of these pixels, which are put together: no room is left between them. */
+static bool fills_pixels(const Vectors *v, const LBlock *block, const LStmt *s)
+{
+    const uint32_t n = tessi_loop_channels(v->p, s->buffer);
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < block->n; i++) {
+        const LStmt *t = block->at[i];
+        bool same = t->kind == LSTMT_STORE && t->n_index == s->n_index
+                    && tessi_loop_channel(v->p, s->buffer, v->p->buffers.at[t->buffer.v].channel).v
+                           == t->buffer.v;
+        for (int d = 0; same && d < s->n_index; d++)
+            same = t->index[d].v == s->index[d].v;
+        found += same;
+    }
+    return found == n;
+}
+
+static bool check_store(Vectors *v, const LBlock *block, const LStmt *s)
 {
     for (int i = 0; i < s->n_index; i++)
         note_loads(v, s->index[i]);
@@ -333,6 +350,7 @@ static bool check_store(Vectors *v, const LStmt *s)
             return false;
         widen(v, TYPE_I32);
         v->spreads = true;
+        v->holes = v->holes || !fills_pixels(v, block, s);
     }
     return check_value(v, s->a);
 }
@@ -353,7 +371,7 @@ static bool check_block(Vectors *v, const LBlock *block)
         case LSTMT_LET:
         case LSTMT_VAR:
         case LSTMT_SET: good = check_definition(v, s); break;
-        case LSTMT_STORE: good = check_store(v, s); break;
+        case LSTMT_STORE: good = check_store(v, block, s); break;
         case LSTMT_COMMENT: good = true; break;
         case LSTMT_ADD:
         case LSTMT_LOCAL:
@@ -391,7 +409,8 @@ static bool check_body(Vectors *v, const LStmt *loop, bool near)
         v->declared[*x] = false;
     v->stamp++;
     v->near = near;
-    v->far = v->gathers = v->strides = v->odd_strides = v->to_integers = v->spreads = false;
+    v->far = v->gathers = v->strides = v->odd_strides = v->to_integers = v->spreads = v->holes =
+        false;
     v->lane_bytes = 1;
     return check_block(v, &loop->body);
 }
@@ -423,7 +442,7 @@ static bool qualifies(Vectors *v, const LStmt *loop)
     /* Compilers know how to load each second element, in innermost loops that they make vectors of. */
     if (v->strides && !v->gathers && !v->odd_strides && !v->to_integers && !has_loop(&loop->body))
         return false;
-    if (v->spreads && (!v->to_integers || has_loop(&loop->body)))
+    if (v->spreads && (v->holes || v->gathers) && (!v->to_integers || has_loop(&loop->body)))
         return false;
     v->repeatable = true;
     VEC_FOREACH (const uint32_t, b, &v->touched)
