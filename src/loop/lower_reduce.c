@@ -14,8 +14,8 @@ enum {
     PARTIALS = 16,
     ROWS_A_BLOCK = 8,
     LINES_A_BLOCK = 16,
-    LINES_BESIDE = 64,
-    LINES_OF_INTEGERS = 256,
+    LINES_BESIDE = 256,
+    LINES_OF_INTEGERS = 512,
     FEW_TOTALS = 8
 };
 
@@ -309,6 +309,8 @@ static void add_chunks(Reducers *all)
     const int64_t chunk = chunk_of(all, 0);
     add_arg(all, (TemplateArg)ARG_NUMBER("chunk", chunk ? chunk : NO_END));
     add_arg(all, (TemplateArg)ARG_NUMBER("beside", all->line ? all->line->lanes : 0));
+    if (all->line && all->line->lanes)
+        add_arg(all, (TemplateArg)ARG_EXPR("wide", all->line->wide));
     for (uint32_t lanes = PARTIAL_BYTES / 4; lanes <= PARTIAL_BYTES; lanes *= 2)
         add_arg(all, (TemplateArg)ARG_NUMBER(tessi_sprintf(all->l->arena, "chunk%u", lanes),
                                              chunk_of(all, lanes)));
@@ -369,7 +371,7 @@ void tessi_lower_reduction(Lower *l, const PlanGroup *group)
     if (first->along) {
         all.dim = (uint8_t)(first->along - 1);
         all.line = &line;
-        tessi_lines(l, source, all.dim, lines_beside(&all), 0, &line);
+        tessi_lines(l, source, all.dim, lines_beside(&all), group->shares, &line);
         n_rows = tessi_lines_count(l, &line);
     } else if (nest.n_dims > 1) {
         n_rows = tessi_nest_row_count(l, &nest);

@@ -151,9 +151,10 @@ static const char *check_words(Check *c, const PlanGroup *group, KernelKind kind
         return tessi_sprintf(a, "group '%s': resident blocks are for GPUs", group->name);
     if (group->stream && c->p->gpu)
         return tessi_sprintf(a, "group '%s': stores past the caches are for CPUs", group->name);
-    if (group->shares > 1
-        && (c->p->gpu || tessi_stage(c->f->g, group->members.at[0])->kind != STAGE_SCAN))
-        return tessi_sprintf(a, "group '%s': shares are for values that run on CPUs", group->name);
+    const StageKind first = tessi_stage(c->f->g, group->members.at[0])->kind;
+    if (group->shares > 1 && (c->p->gpu || (first != STAGE_SCAN && first != STAGE_REDUCE)))
+        return tessi_sprintf(
+            a, "group '%s': shares are for values that run, or are reduced, on CPUs", group->name);
     if (group->packed && kind != KERNEL_REGISTER && !group->network)
         return tessi_sprintf(a, "group '%s': only register tiles and networks are packed",
                              group->name);
