@@ -224,6 +224,52 @@ TESS_FN tess_64_i8 tess_bytes_apart(const void *p, int n, int step, int element,
         return r;                                                                     \
     }
 
+/* Elements as wide as their lanes: of vectors of them, two of which are shuffled at a time. */
+#if defined(__clang__)
+#define TESS_TWO(V, a, b, at) a
+#define TESS_SHUFFLES_TWO     0
+#else
+#define TESS_TWO(V, a, b, at) __builtin_shuffle(a, b, at)
+#define TESS_SHUFFLES_TWO     1
+#endif
+#define TESS_PLACE_TYPE_v   int32_t
+#define TESS_PLACE_TYPE_v64 int64_t
+/* Where vector number k of n elements begins: the last one ends with them. */
+#define TESS_LINE_FROM(V, n, k) \
+    (((k) + 1) * TESS_LANES_##V < (n) ? (k)*TESS_LANES_##V : (n)-TESS_LANES_##V)
+#define TESS_VECTOR_APART_LANES(V, T, s)                                               \
+    TESS_FN tess_##s##V tess_apart_##s##V(const T *p, int step, int first, int pixel)  \
+    {                                                                                  \
+        TESS_LANE_ARRAY(V, TESS_PLACE_TYPE_##V, places);                               \
+        const int n = (TESS_LANES_##V - 1) * step + pixel;                             \
+        tess_##s##V r = { 0 };                                                         \
+        if (TESS_SHUFFLES_TWO && step > 0 && step <= 4) {                              \
+            p -= first;                                                                \
+            r = tess_load_##s##V(p);                                                   \
+            TESS_LANES_APART                                                           \
+            for (int k = 1; k < 4; k++) {                                              \
+                const int begin = TESS_LINE_FROM(V, n, k);                             \
+                places at = { 0 };                                                     \
+                if (k * TESS_LANES_##V >= n)                                           \
+                    break;                                                             \
+                TESS_LANES_APART                                                       \
+                for (int i = 0; i < TESS_LANES_##V; i++) {                             \
+                    const int from = i * step + first;                                 \
+                    at[i] = from >= k * TESS_LANES_##V ? TESS_LANES_##V + from - begin \
+                            : k == 1                   ? from                          \
+                                                       : i;                                              \
+                    at[i] = from >= (k + 1) * TESS_LANES_##V ? 0 : at[i];              \
+                }                                                                      \
+                r = TESS_TWO(V, r, tess_load_##s##V(p + begin), at);                   \
+            }                                                                          \
+            return r;                                                                  \
+        }                                                                              \
+        TESS_LANES_APART                                                               \
+        for (int i = 0; i < TESS_LANES_##V; i++)                                       \
+            r[i] = p[i * step];                                                        \
+        return r;                                                                      \
+    }
+
 /* The same the other way: elements to places `step` apart. What lies between stays as it is, also while other threads
  * store to it. */
 #if TESS_GCC_X86 == 64 && defined(__AVX512VBMI__)
@@ -359,19 +405,55 @@ TESS_PARTS_JOINED(4)
             if (count > 3)                                                                      \
                 p[3] = d[i];                                                                    \
         }                                                                                       \
-    }                                                                                           \
-    TESS_FN void tess_join2_##s##V(T *p, tess_##s##V a, tess_##s##V b)                          \
-    {                                                                                           \
-        tess_join_##s##V(p, 2, a, b, b, b);                                                     \
-    }                                                                                           \
-    TESS_FN void tess_join3_##s##V(T *p, tess_##s##V a, tess_##s##V b, tess_##s##V c)           \
-    {                                                                                           \
-        tess_join_##s##V(p, 3, a, b, c, c);                                                     \
-    }                                                                                           \
-    TESS_FN void tess_join4_##s##V(T *p, tess_##s##V a, tess_##s##V b, tess_##s##V c,           \
-                                   tess_##s##V d)                                               \
-    {                                                                                           \
-        tess_join_##s##V(p, 4, a, b, c, d);                                                     \
+    }
+/* Of elements as wide as their lanes. */
+#define TESS_VECTOR_JOIN_LANES(V, T, s)                                                          \
+    TESS_FN void tess_join_##s##V(T *p, int count, tess_##s##V a, tess_##s##V b, tess_##s##V c,  \
+                                  tess_##s##V d)                                                 \
+    {                                                                                            \
+        TESS_LANE_ARRAY(V, TESS_PLACE_TYPE_##V, places);                                         \
+        TESS_LANES_APART                                                                         \
+        for (int k = 0; k < 4; k++) {                                                            \
+            places two = { 0 }, three = { 0 }, four = { 0 };                                     \
+            if (!TESS_SHUFFLES_TWO || k == count)                                                \
+                break;                                                                           \
+            TESS_LANES_APART                                                                     \
+            for (int i = 0; i < TESS_LANES_##V; i++) {                                           \
+                const int at = k * TESS_LANES_##V + i, pixel = at / count, element = at % count; \
+                two[i] = element == 1 ? TESS_LANES_##V + pixel : pixel;                          \
+                three[i] = element == 2 ? TESS_LANES_##V + pixel : i;                            \
+                four[i] = element == 3 ? TESS_LANES_##V + pixel : i;                             \
+            }                                                                                    \
+            tess_##s##V r = TESS_TWO(V, a, b, two);                                              \
+            if (count > 2)                                                                       \
+                r = TESS_TWO(V, r, c, three);                                                    \
+            if (count > 3)                                                                       \
+                r = TESS_TWO(V, r, d, four);                                                     \
+            tess_store_##s##V(p + k * TESS_LANES_##V, r);                                        \
+        }                                                                                        \
+        TESS_LANES_APART                                                                         \
+        for (int i = 0; i < TESS_LANES_##V && !TESS_SHUFFLES_TWO; i++, p += count) {             \
+            p[0] = a[i];                                                                         \
+            p[1] = b[i];                                                                         \
+            if (count > 2)                                                                       \
+                p[2] = c[i];                                                                     \
+            if (count > 3)                                                                       \
+                p[3] = d[i];                                                                     \
+        }                                                                                        \
+    }
+#define TESS_VECTOR_JOIN_COUNTS(V, T, s)                                              \
+    TESS_FN void tess_join2_##s##V(T *p, tess_##s##V a, tess_##s##V b)                \
+    {                                                                                 \
+        tess_join_##s##V(p, 2, a, b, b, b);                                           \
+    }                                                                                 \
+    TESS_FN void tess_join3_##s##V(T *p, tess_##s##V a, tess_##s##V b, tess_##s##V c) \
+    {                                                                                 \
+        tess_join_##s##V(p, 3, a, b, c, c);                                           \
+    }                                                                                 \
+    TESS_FN void tess_join4_##s##V(T *p, tess_##s##V a, tess_##s##V b, tess_##s##V c, \
+                                   tess_##s##V d)                                     \
+    {                                                                                 \
+        tess_join_##s##V(p, 4, a, b, c, d);                                           \
     }
 
 #endif

@@ -131,7 +131,7 @@ void tessi_c_use_each(CWriter *w, ScalarType element, bool mixed)
 
 void tessi_c_use_apart(CWriter *w, ScalarType t)
 {
-    use_operator(w, "APART", t);
+    use_operator(w, bytes_of(t) == w->lane_bytes ? "APART_LANES" : "APART", t);
 }
 
 void tessi_c_use_spread(CWriter *w, ScalarType t)
@@ -141,7 +141,8 @@ void tessi_c_use_spread(CWriter *w, ScalarType t)
 
 void tessi_c_use_join(CWriter *w, ScalarType t)
 {
-    use_operator(w, "JOIN", t);
+    use_operator(w, bytes_of(t) == w->lane_bytes ? "JOIN_LANES" : "JOIN", t);
+    use_operator(w, "JOIN_COUNTS", t);
 }
 
 void tessi_c_use_both(CWriter *w, ScalarType t)

@@ -133,8 +133,7 @@ bool tessi_loop_can_be_apart(const LoopProgram *p, LBufferId id, uint8_t lanes)
 bool tessi_loop_can_be_spread(const LoopProgram *p, LBufferId id, uint8_t lanes)
 {
     const LBuffer *b = &p->buffers.at[id.v];
-    return b->kind == LBUF_OUTPUT && tessi_type_info(b->type)->bytes <= 2
-           && tessi_loop_can_be_apart(p, id, lanes);
+    return b->kind == LBUF_OUTPUT && tessi_loop_can_be_apart(p, id, lanes);
 }
 
 bool tessi_loop_can_be_both(const LoopProgram *p, LBufferId id, uint8_t lanes)

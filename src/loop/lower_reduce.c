@@ -10,14 +10,8 @@
 
 /* ---- Reductions: templates/reduce.loops ------------------------------------------------------ */
 
-enum {
-    PARTIALS = 16,
-    ROWS_A_BLOCK = 8,
-    LINES_A_BLOCK = 16,
-    LINES_BESIDE = 256,
-    LINES_OF_INTEGERS = 512,
-    FEW_TOTALS = 8
-};
+enum { PARTIALS = 16, ROWS_A_BLOCK = 8, LINES_A_BLOCK = 16, FEW_TOTALS = 8 };
+enum { LINES_BESIDE = 256, LINES_OF_INTEGERS = 512 };
 
 typedef struct Reducer {
     StageId id;
@@ -60,8 +54,8 @@ static LExprId start(void *user, const LExprId *arg)
 {
     const Reducers *all = user;
     const Reducer *r = reducer(all, arg[0]);
-    const Value value = tessi_reduction_identity(r->stage->reduction, r->acc);
-    return tessi_lexpr_const(all->l->p, r->acc, value);
+    return tessi_lexpr_const(all->l->p, r->acc,
+                             tessi_reduction_identity(r->stage->reduction, r->acc));
 }
 
 /* For extrema the new value stands first: min(v, old) passes over a NaN. */
@@ -309,8 +303,6 @@ static void add_chunks(Reducers *all)
     const int64_t chunk = chunk_of(all, 0);
     add_arg(all, (TemplateArg)ARG_NUMBER("chunk", chunk ? chunk : NO_END));
     add_arg(all, (TemplateArg)ARG_NUMBER("beside", all->line ? all->line->lanes : 0));
-    if (all->line && all->line->lanes)
-        add_arg(all, (TemplateArg)ARG_EXPR("wide", all->line->wide));
     for (uint32_t lanes = PARTIAL_BYTES / 4; lanes <= PARTIAL_BYTES; lanes *= 2)
         add_arg(all, (TemplateArg)ARG_NUMBER(tessi_sprintf(all->l->arena, "chunk%u", lanes),
                                              chunk_of(all, lanes)));
@@ -325,13 +317,14 @@ static void add_args(Reducers *all, LExprId n_rows)
     Lower *l = all->l;
     const Nest *nest = all->nest;
     const Lines *line = all->line;
-    const bool lanes = line && line->lanes;
     add_arg(all, (TemplateArg)ARG_NUMBER("count", all->n));
     add_arg(all, (TemplateArg)ARG_NUMBER("along", line != NULL));
     add_arg(all, (TemplateArg)ARG_EXPR("n", nest->n_dims ? nest->to[all->dim] : tessi_l_int(l, 1)));
     add_arg(all, (TemplateArg)ARG_EXPR("n_rows", n_rows));
-    if (lanes)
+    if (line && line->lanes) {
         add_arg(all, (TemplateArg)ARG_EXPR("width", nest->to[line->lane]));
+        add_arg(all, (TemplateArg)ARG_EXPR("wide", line->wide));
+    }
     add_arg(all, (TemplateArg)ARG_HOLE("start", start));
     add_arg(all, (TemplateArg)ARG_HOLE("with", with));
     add_arg(all, (TemplateArg)ARG_HOLE("both", both));

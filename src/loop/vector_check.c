@@ -102,12 +102,13 @@ static uint32_t pixel_elements(const Vectors *v, LBufferId id)
     return im->pixel_bytes / tessi_type_info(b->type)->bytes;
 }
 
-/* Two vectors hold the elements of all lanes, `step` pixels apart. */
+/* Two vectors hold the elements of all lanes, `step` pixels apart; of those as wide as their lanes, four. */
 static bool is_shuffled(const Vectors *v, LBufferId b, uint32_t step)
 {
-    const uint32_t lanes = LOOP_MOST_VECTOR / (v->lane_bytes < 4 ? 4 : v->lane_bytes),
-                   bytes = tessi_type_info(v->p->buffers.at[b.v].type)->bytes;
-    return ((lanes - 1) * step * pixel_elements(v, b) + 1) * bytes <= 2 * LOOP_MOST_VECTOR;
+    const uint32_t lane = v->lane_bytes < 4 ? 4 : v->lane_bytes, lanes = LOOP_MOST_VECTOR / lane,
+                   bytes = tessi_type_info(v->p->buffers.at[b.v].type)->bytes,
+                   most = (bytes < 4 ? 2 : 4) * LOOP_MOST_VECTOR;
+    return ((lanes - 1) * step * pixel_elements(v, b) + 1) * bytes <= most;
 }
 
 uint32_t tessi_vector_apart(Vectors *v, const LExpr *load)
@@ -346,11 +347,13 @@ static bool check_store(Vectors *v, const LBlock *block, const LStmt *s)
     if (s->b.v && !check_uniform(v, s->b))
         return false;
     if (!tessi_vector_side_by_side(v, s->buffer, s->index)) {
-        if (!can_be_spread(v, s))
+        const bool fills = fills_pixels(v, block, s);
+        if (!can_be_spread(v, s)
+            || (!fills && tessi_type_info(v->p->buffers.at[s->buffer.v].type)->bytes > 2))
             return false;
         widen(v, TYPE_I32);
         v->spreads = true;
-        v->holes = v->holes || !fills_pixels(v, block, s);
+        v->holes = v->holes || !fills;
     }
     return check_value(v, s->a);
 }

@@ -65,7 +65,6 @@ static void broken_vectors_are_refused(void **state)
         { "  let v: float v16 = splat_v16(s)\n", "a lane cannot hold its value" },
         { "  if splat_v32(s) < splat_v32(s) {\n  }\n", "has not as many lanes" },
         { "  store out[0, 0] = splat_v32(s)\n  store taps[0] = s\n", "only to be read" },
-        { "  store pixels[0, 0] = splat_v32(s)\n", "has no room for it side by side" },
         { "  store red[0, 0] = u8(ramp_v64_i32(0))\n  store red[0, 0] = splat_v8(1u8)\n",
           "has no room for it side by side" },
         { "  let v: float v32 = load_v32(pixels[0, 0])\n", "do not lie side by side" },
