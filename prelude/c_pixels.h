@@ -270,6 +270,31 @@ TESS_FN tess_64_i8 tess_bytes_apart(const void *p, int n, int step, int element,
         return r;                                                                      \
     }
 
+/* The same from lane to lane backwards: p is the place of the first lane, the last in memory. I: an integer as wide as
+ * T. */
+#if defined(__clang__)
+#define TESS_TURNED(V, I, r, x) \
+    TESS_EACH_LANE(V)           \
+    r[i] = x[TESS_LANES_##V - 1 - i]
+#else
+#define TESS_TURNED(V, I, r, x)              \
+    TESS_LANE_ARRAY(V, I, places);           \
+    places at = { 0 };                       \
+    TESS_LANES_APART                         \
+    for (int i = 0; i < TESS_LANES_##V; i++) \
+        at[i] = (I)(TESS_LANES_##V - 1 - i); \
+    r = __builtin_shuffle(x, at)
+#endif
+#define TESS_VECTOR_APART_BACK(V, T, s, I)                                                 \
+    TESS_FN tess_##s##V tess_apart_back_##s##V(const T *p, int step, int first, int pixel) \
+    {                                                                                      \
+        const tess_##s##V x =                                                              \
+            tess_apart_##s##V(p - (TESS_LANES_##V - 1) * step, step, first, pixel);        \
+        tess_##s##V r = { 0 };                                                             \
+        TESS_TURNED(V, I, r, x);                                                           \
+        return r;                                                                          \
+    }
+
 /* The same the other way: elements to places `step` apart. What lies between stays as it is, also while other threads
  * store to it. */
 #if TESS_GCC_X86 == 64 && defined(__AVX512VBMI__)

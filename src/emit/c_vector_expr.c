@@ -205,11 +205,12 @@ static void load(CWriter *w, const LExpr *e)
         tessi_text_add(&w->line, truth ? ")" : "");
         return;
     }
-    if (e->ref >> LLOAD_BITS) {
-        tessi_c_use_apart(w, element);
-        call(w, "apart", element);
+    if (tessi_load_apart(e)) {
+        const int apart = (int)tessi_load_apart(e);
+        tessi_c_use_apart(w, element, apart < 0);
+        call(w, apart < 0 ? "apart_back" : "apart", element);
         place(w, e);
-        tessi_text_addf(&w->line, ", %u * ", e->ref >> LLOAD_BITS);
+        tessi_text_addf(&w->line, ", %d * ", apart < 0 ? -apart : apart);
         tessi_c_step(w, e->buffer, e->n_args - 1);
         tessi_text_addf(&w->line, ", %u, ",
                         tessi_loop_channels(w->p, e->buffer) > 1 ? b->channel : 0);

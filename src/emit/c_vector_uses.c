@@ -129,9 +129,13 @@ void tessi_c_use_each(CWriter *w, ScalarType element, bool mixed)
     use(w, &w->vector_operators, line);
 }
 
-void tessi_c_use_apart(CWriter *w, ScalarType t)
+void tessi_c_use_apart(CWriter *w, ScalarType t, bool back)
 {
     use_operator(w, bytes_of(t) == w->lane_bytes ? "APART_LANES" : "APART", t);
+    if (back)
+        use(w, &w->vector_operators,
+            tessi_sprintf(w->arena, "TESS_VECTOR_APART_BACK(%s, %s, %s, %s)", tessi_c_lanes(w),
+                          tessi_c_element(t), brief(t), integer(bytes_of(t), false)));
 }
 
 void tessi_c_use_spread(CWriter *w, ScalarType t)

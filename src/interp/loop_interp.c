@@ -164,7 +164,7 @@ static bool load(Run *r, const LExpr *e, Value *out)
     } else if (e->ref == LLOAD_EACH) {
         /* the indices are those of the lane */
     } else if ((e->ref & 0xff) == LLOAD_APART) {
-        index[e->n_args - 1] += r->lane * (e->ref >> LLOAD_BITS);
+        index[e->n_args - 1] += r->lane * tessi_load_apart(e);
     } else if (e->lanes && e->ref != LLOAD_EVENS && e->ref != LLOAD_ODDS) {
         index[e->n_args - 1] += r->lane;
     } else if (e->lanes) { /* both are fetched */

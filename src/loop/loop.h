@@ -53,7 +53,7 @@ typedef enum LExprKind {
 enum { LCAST_ROUNDS_TO_F16 = 1, LCAST_LOW_BYTE = 2 };
 /* LOAD of a vector from the index on: each other byte as 16 bits; a row, for a variable of its kind; of each lane an
  * element of its own, some indices are vectors of integers; four bytes as a word, the first in the low bits (also of
- * a scalar); of each lane the element so many, ref >> LLOAD_BITS, behind that of the lane before. */
+ * a scalar); of each lane the element so many, tessi_load_apart, behind that of the lane before. */
 enum { LLOAD_EVENS = 1, LLOAD_ODDS, LLOAD_ROW, LLOAD_EACH, LLOAD_FOURS, LLOAD_APART };
 enum { LLOAD_BITS = 8 };
 typedef struct LExpr {

@@ -25,6 +25,11 @@ bool tessi_loop_is_dense(const LoopProgram *p, LBufferId b);
 bool tessi_loop_can_be_spread(const LoopProgram *p, LBufferId b, uint8_t lanes);
 /* Elements that LEXPR_BOTH loads two of: side by side, as values, and two in no more than 8 bytes. */
 bool tessi_loop_can_be_both(const LoopProgram *p, LBufferId b, uint8_t lanes);
+/* How many elements those of the lanes lie apart (LLOAD_APART); backwards: less than 0; 0 = another load. */
+static inline int32_t tessi_load_apart(const LExpr *load)
+{
+    return (int32_t)load->ref >> LLOAD_BITS;
+}
 /* Elements that LLOAD_APART loads: values in pixels that have one type. */
 bool tessi_loop_can_be_apart(const LoopProgram *p, LBufferId b, uint8_t lanes);
 /* The lanes of a vector when vectors have the most bytes that they may. */

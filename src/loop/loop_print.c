@@ -248,8 +248,8 @@ static void print_load(Printer *pr, const LExpr *e)
         tessi_text_add(pr->out, "fours(");
     tessi_text_addf(pr->out, "%s[", pr->buffer[e->buffer.v]);
     print_list(pr, e->arg, e->n_args);
-    if (of_lanes && e->ref >> LLOAD_BITS)
-        tessi_text_addf(pr->out, "], %u)", e->ref >> LLOAD_BITS);
+    if (of_lanes && tessi_load_apart(e))
+        tessi_text_addf(pr->out, "], %d)", (int)tessi_load_apart(e));
     else
         tessi_text_add(pr->out, of_lanes || e->ref == LLOAD_FOURS ? "])" : "]");
 }

@@ -109,7 +109,8 @@ static LExprId made(LoopReader *r, const Found *found, const LExprId *arg)
     case FORM_APART: {
         const LExpr *n = tessi_lexpr(r->p, arg[1]);
         if (first.kind == LEXPR_LOAD && !first.lanes && n->kind == LEXPR_CONST
-            && n->type == TYPE_INDEX && n->value.i >= 1 && n->value.i <= LOOP_MOST_APART)
+            && n->type == TYPE_INDEX && n->value.i && n->value.i >= -LOOP_MOST_APART
+            && n->value.i <= LOOP_MOST_APART)
             return tessi_lexpr_load_lanes(r->p, found->lanes,
                                           LLOAD_APART | (uint32_t)n->value.i << LLOAD_BITS,
                                           first.buffer, first.arg);

@@ -47,7 +47,8 @@ static const char *load_fault(const LoopProgram *p, const LExpr *e)
     if (e->ref == LLOAD_EACH)
         return each_fault(p, e);
     if ((e->ref & 0xff) == LLOAD_APART)
-        return e->ref >> LLOAD_BITS >= 1 && e->ref >> LLOAD_BITS <= LOOP_MOST_APART
+        return tessi_load_apart(e) && tessi_load_apart(e) >= -LOOP_MOST_APART
+                       && tessi_load_apart(e) <= LOOP_MOST_APART
                        && tessi_loop_can_be_apart(p, e->buffer, e->lanes)
                    ? NULL
                    : "elements apart are of pixels of one type, in lanes of 32 bits or 64";

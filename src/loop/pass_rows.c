@@ -156,7 +156,7 @@ static void find_in_expr(Rows *r, LExprId id)
     const bool loads = e->kind == LEXPR_LOAD && !r->p->buffers.at[e->buffer.v].lanes;
     if (is_counted(e))
         ++*(e->kind == LEXPR_LOAD ? &r->n_loads : &r->n_operations);
-    if (loads && e->ref != LLOAD_ROW && e->ref != LLOAD_EACH && !(e->ref >> LLOAD_BITS))
+    if (loads && e->ref != LLOAD_ROW && e->ref != LLOAD_EACH && !tessi_load_apart(e))
         note_load(r, e);
     for (int i = 0; i < e->n_args && has_values(e); i++)
         find_in_expr(r, e->arg[i]);
@@ -257,7 +257,7 @@ static LExprId pair_at(Rows *r, const Row *row, const LExpr *e, int64_t offset)
 
 static LExprId load_changed(Rows *r, LExprId id, const LExpr *e, LBlock *out)
 {
-    if (e->ref == LLOAD_ROW || e->ref >> LLOAD_BITS || r->p->buffers.at[e->buffer.v].lanes)
+    if (e->ref == LLOAD_ROW || tessi_load_apart(e) || r->p->buffers.at[e->buffer.v].lanes)
         return id;
     const Place place = place_of(r, e);
     Row *row = find_row(r, e, place.base);

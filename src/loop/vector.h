@@ -66,9 +66,9 @@ struct Vectors {
 
 /* ---- vector_check.c ---- */
 LShape tessi_vector_shape(Vectors *v, LExprId id);
-/* How many elements those of the lanes lie apart along a row, the same number for all, where two
- * vectors hold them all; 0: they do not. */
-uint32_t tessi_vector_apart(Vectors *v, const LExpr *load);
+/* How many elements those of the lanes lie apart along a row, the same number for all, where few
+ * vectors hold them all (negative: the first lane has the last one); 0: they do not. */
+int32_t tessi_vector_apart(Vectors *v, const LExpr *load);
 /* The elements of the lanes lie one behind the other. */
 bool tessi_vector_side_by_side(Vectors *v, LBufferId b, const LExprId *index);
 /* Offers each SIMD loop that can be executed in vectors to `rewrite`, in functions that are no kernels. It appends

@@ -111,7 +111,7 @@ static bool is_shuffled(const Vectors *v, LBufferId b, uint32_t step)
     return ((lanes - 1) * step * pixel_elements(v, b) + 1) * bytes <= most;
 }
 
-uint32_t tessi_vector_apart(Vectors *v, const LExpr *load)
+int32_t tessi_vector_apart(Vectors *v, const LExpr *load)
 {
     const int last = load->n_args - 1;
     int64_t slope;
@@ -121,17 +121,18 @@ uint32_t tessi_vector_apart(Vectors *v, const LExpr *load)
     if (last < 0 || load->ref || tessi_vector_shape(v, load->arg[last]) == SHAPE_UNIFORM
         || !tessi_vector_slope(v, load->arg[last], &slope, NULL))
         return 0;
-    const bool good = slope >= 1 && slope <= LOOP_MOST_APART
-                      && tessi_loop_can_be_apart(v->p, load->buffer, 4)
-                      && is_shuffled(v, load->buffer, (uint32_t)slope);
-    return good ? (uint32_t)slope : 0;
+    const bool good = slope && tessi_loop_can_be_apart(v->p, load->buffer, 4)
+                      && is_shuffled(v, load->buffer, (uint32_t)(slope < 0 ? -slope : slope));
+    return good ? (int32_t)slope : 0;
 }
 
-/* Compilers know shuffles for each second, third, fourth or eighth element. */
+/* Compilers know shuffles for each second, third, fourth or eighth element, and for rows of elements backwards. */
 static bool is_odd_stride(Vectors *v, const LExpr *load)
 {
-    const uint32_t n = tessi_vector_apart(v, load) * pixel_elements(v, load->buffer);
-    return n > 4 && n != 8;
+    const int32_t apart = tessi_vector_apart(v, load);
+    const uint32_t pixel = pixel_elements(v, load->buffer),
+                   n = (uint32_t)(apart < 0 ? -apart : apart) * pixel;
+    return (n > 4 && n != 8) || (apart < 0 && pixel > 1);
 }
 
 static bool has_vector_form(const LExpr *e, ScalarType operands)

@@ -43,7 +43,7 @@ static LExprId load(Vectors *v, const LExpr *e)
 {
     LExprId arg[LOOP_MAX_DIMS] = { { 0 } };
     const bool near = tessi_vector_side_by_side(v, e->buffer, e->arg);
-    const uint32_t apart = near ? 0 : tessi_vector_apart(v, e);
+    const int32_t apart = near ? 0 : tessi_vector_apart(v, e);
     uint32_t how = near ? e->ref : LLOAD_EACH;
     for (int i = 0; i < e->n_args; i++)
         if (near || tessi_vector_shape(v, e->arg[i]) == SHAPE_UNIFORM)
@@ -52,7 +52,7 @@ static LExprId load(Vectors *v, const LExpr *e)
             arg[i] = tessi_vector_value(v, e->arg[i]);
     int64_t slope;
     if (apart && tessi_vector_slope(v, e->arg[e->n_args - 1], &slope, &arg[e->n_args - 1]))
-        how = LLOAD_APART | apart << LLOAD_BITS;
+        how = LLOAD_APART | (uint32_t)apart << LLOAD_BITS;
     return tessi_lexpr_load_lanes(v->p, v->lane_bytes, how, e->buffer, arg);
 }
 

@@ -29,6 +29,7 @@ static void everything_reads_back(void **state)
         "ramp_v32_index(1), i)]))\n"
         "  store out[1, 0] = at(two, 0) + at(two, 1)\n"
         "  store out[1, 4] = apart_v32(in[1, 2], 6)\n"
+        "  store out[2, 4] = apart_v32(in[1, 90], -2)\n"
         "  let even: uint16 v16 = evens_v16(bytes[0])\n"
         "  let odd: uint16 v16 = low(odds_v16(bytes[0]) + splat_v16(3u16))\n"
         "  let both: uint8 v8 = pairs(even, odd)\n"
