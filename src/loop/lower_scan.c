@@ -1,14 +1,15 @@
-/* Scans: running values along a dimension, templates/scan.loops. CPUs go along strips of lines; GPUs along a line a
- * thread, and where values run by a reduction along a block of a line a thread, in three kernels. Lines of images of
- * one dimension are taken in blocks on CPUs too. */
+/* Scans: running values along a dimension, templates/scan.loops. CPUs go along strips of lines, GPUs along a line a
+ * thread, for which other warps load and store. Lines of images of one dimension, and few lines on GPUs, are taken in
+ * blocks where values run by a reduction: a block a thread, in three sweeps. */
 #include "graph/graph_fold.h"
 #include "loop/lower_group.h"
 #include "loop/lower_lines.h"
 #include "loop/template.h"
 
-enum {
-    BESIDE_BYTES = 4096
-}; /* of the running values of lines that a core goes along together, at most */
+/* Of the running values of lines that a core goes along together, at most. */
+enum { BESIDE_BYTES = 4096 };
+/* Of a block of a GPU: threads of a warp, as many lines; warps that load and store; points that values are there of. */
+enum { WARP = 32, LOADERS = 4, CHUNK = 64 };
 
 typedef struct Scan {
     Lower *l;
@@ -18,6 +19,7 @@ typedef struct Scan {
     ScalarType type; /* of running values */
     Lines lines;
     Coord coord[MAX_DIMS];
+    bool by_number;   /* lines are given by their number */
     LBufferId totals; /* of blocks */
     LExprId number;   /* of the block in hand */
 } Scan;
@@ -31,6 +33,8 @@ static void go_to(Scan *k, LExprId i, LExprId lane)
             tessi_l_op(l, OP_SUB, k->lines.source.to[k->lines.dim], tessi_l_int(l, 1));
         i = tessi_l_op(l, OP_SUB, last, i);
     }
+    if (k->by_number)
+        tessi_lines_number(l, &k->lines, lane, k->coord);
     tessi_lines_point(&k->lines, i, k->coord);
     if (k->lines.lanes)
         tessi_lines_lane(&k->lines, lane, k->coord);
@@ -48,12 +52,10 @@ static LExprId both(void *user, const LExprId *arg)
     return both_of(user, arg[0], arg[1]);
 }
 
-static LExprId with(void *user, const LExprId *arg)
+static LExprId more(void *user, const LExprId *arg)
 {
     Scan *k = user;
-    go_to(k, arg[0], arg[2]);
-    const LExprId v = tessi_eval_stage(k->l, k->stage->source, k->coord, false);
-    return both_of(k, arg[1], tessi_lexpr_cast(k->l->p, k->type, v));
+    return both_of(k, arg[1], tessi_lexpr_cast(k->l->p, k->type, arg[0]));
 }
 
 /* The step (piece 0) or the start (piece 1) with these states; state[0] is the value of the source. */
@@ -62,21 +64,22 @@ static LExprId body_of(Scan *k, uint32_t piece, const LExprId *state)
     return tessi_eval_step(k->l, k->stage->pieces.at[piece].body, state);
 }
 
-static LExprId step(void *user, const LExprId *arg)
+static LExprId at(void *user, const LExprId *arg)
 {
     Scan *k = user;
-    LExprId state[1 + MAX_SCAN_STATES];
-    go_to(k, arg[0], arg[1 + k->stage->n_states]);
-    state[0] = tessi_eval_stage(k->l, k->stage->source, k->coord, false);
-    for (uint32_t s = 1; s <= k->stage->n_states; s++)
-        state[s] = arg[s];
-    return body_of(k, 0, state);
+    go_to(k, arg[0], arg[1]);
+    return tessi_eval_stage(k->l, k->stage->source, k->coord, false);
+}
+
+static LExprId step(void *user, const LExprId *arg)
+{
+    return body_of(user, 0, arg);
 }
 
 static LExprId begin(void *user, const LExprId *arg)
 {
     Scan *k = user;
-    go_to(k, tessi_l_int(k->l, 0), k->lines.lanes ? arg[0] : (LExprId){ 0 });
+    go_to(k, tessi_l_int(k->l, 0), arg[0]);
     const LExprId first = tessi_eval_stage(k->l, k->stage->source, k->coord, false);
     return body_of(k, 1, &first);
 }
@@ -140,6 +143,36 @@ static bool is_free(const Scan *k)
     return !k->stage->n_states && (extreme || !tessi_is_real(k->type));
 }
 
+/* ---- Warps --------------------------------------------------------------------------------------- */
+
+static bool is_turned(const Scan *k)
+{
+    return k->lines.dim + 1 == k->source->n_dims;
+}
+
+/* Lines so few that warps would leave a GPU idle. */
+static bool are_few(const Scan *k)
+{
+    enum { FEW = 256 };
+    int64_t lines = 1, n = 0;
+    for (uint8_t d = 0; d < k->source->n_dims; d++) {
+        if (d + 1 == k->stage->along)
+            continue;
+        if (!tessi_size_is_const(k->l->g, k->source->size[d], &n))
+            return false;
+        lines = n < FEW && lines < FEW ? lines * n : FEW;
+    }
+    return lines < FEW;
+}
+
+/* Points of a line that stand in shared memory twice, with their results. */
+static uint32_t chunk_of(const Scan *k)
+{
+    const uint32_t bytes =
+        tessi_type_info(tessi_value_type(k->source->type))->bytes + tessi_type_info(k->type)->bytes;
+    return 2 * WARP * (CHUNK + 2) * bytes <= PLAN_MAX_SHARED_BYTES ? CHUNK : CHUNK / 2;
+}
+
 /* ---- Instances ------------------------------------------------------------------------------- */
 
 static void instance(Scan *k, const char *name, LExprId strip)
@@ -147,15 +180,24 @@ static void instance(Scan *k, const char *name, LExprId strip)
     Lower *l = k->l;
     const Lines *lines = &k->lines;
     const bool reduces = !k->stage->n_states;
+    const uint32_t chunk = chunk_of(k);
     const Value start = tessi_scan_start(k->stage->reduction, k->type);
     const LExprId width = lines->lanes ? lines->source.to[lines->lane] : tessi_l_int(l, 1);
     const TemplateArg args[] = {
         ARG_TYPE("type", k->type),
+        ARG_TYPE("source", tessi_value_type(k->source->type)),
         ARG_NUMBER("states", k->stage->n_states),
         ARG_NUMBER("last", k->stage->only_last),
         ARG_NUMBER("free", is_free(k)),
         ARG_NUMBER("lanes", lines->lanes ? lines->lanes : 1),
         ARG_NUMBER("block", SCAN_BLOCK),
+        ARG_NUMBER("turned", is_turned(k)),
+        ARG_NUMBER("chunk", chunk),
+        ARG_NUMBER("span", 2 * chunk),
+        ARG_NUMBER("high", is_turned(k) ? WARP : chunk),
+        ARG_NUMBER("across", is_turned(k) ? chunk + 1 : WARP),
+        ARG_NUMBER("threads", WARP + LOADERS * WARP),
+        ARG_NUMBER("each", chunk / LOADERS),
         ARG_EXPR("n", lines->source.to[lines->dim]),
         ARG_EXPR("width", width),
         ARG_EXPR("wide", lines->wide.v ? lines->wide : tessi_l_int(l, 1)),
@@ -163,9 +205,11 @@ static void instance(Scan *k, const char *name, LExprId strip)
         ARG_EXPR("number", k->number.v ? k->number : tessi_l_int(l, 0)),
         ARG_EXPR("blocks", n_blocks(k)),
         ARG_EXPR("start", tessi_lexpr_const(l->p, k->type, reduces ? start : (Value){ 0 })),
+        ARG_EXPR("lines", k->by_number ? tessi_lines_count(l, lines) : tessi_l_int(l, 1)),
+        ARG_HOLE("at", at),
         ARG_HOLE("step", step),
         ARG_HOLE("begin", begin),
-        ARG_HOLE("with", with),
+        ARG_HOLE("more", more),
         ARG_HOLE("both", both),
         ARG_HOLE("of", total_of),
         ARG_PART("give", give),
@@ -197,11 +241,12 @@ static void instance_at(Lower *l, const Nest *nest, const Coord *coord, Eval *ev
     instance(k, each->text, (LExprId){ 0 });
 }
 
-static void kernel(Lower *l, const PlanGroup *group, const char *name, const Nest *nest)
+static void kernel(const Scan *k, const char *name, const Nest *nest)
 {
+    Lower *l = k->l;
     const bool line = nest->n_dims < 2;
     const uint16_t block[2] = { nest->n_dims == 0 ? 1 : line ? 128 : 32, line ? 1 : 4 };
-    tessi_kernel_open(l, name, tessi_group_comment(l, group), block[0], block[1]);
+    tessi_kernel_open(l, name, tessi_group_comment(l, k->group), block[0], block[1]);
     tessi_kernel_points(l, nest, block, SPLIT_NONE, NULL);
     tessi_scope_close(l);
 }
@@ -219,9 +264,20 @@ static void for_each(Scan *k, const char *text, const char *name, bool blocks)
     else
         nest.n_dims--;
     if (l->plan->gpu)
-        kernel(l, k->group, name, &nest);
+        kernel(k, name, &nest);
     else
         tessi_lower_nest(l, &nest);
+}
+
+/* Lines that are many, on a GPU. */
+static void by_warps(Scan *k)
+{
+    Lower *l = k->l;
+    k->by_number = true;
+    tessi_kernel_open(l, k->group->name, tessi_group_comment(l, k->group), WARP + LOADERS * WARP,
+                      1);
+    instance(k, "scan_warps", (LExprId){ 0 });
+    tessi_scope_close(l);
 }
 
 static void in_blocks(Scan *k)
@@ -246,7 +302,7 @@ void tessi_lower_scan(Lower *l, const PlanGroup *group)
     k.type = k.stage->n_states ? tessi_value_type(k.stage->type)
                                : tessi_running_type(k.stage, k.source->type);
     const bool gpu = l->plan->gpu;
-    const bool blocks = !k.stage->n_states && (gpu || k.source->n_dims == 1);
+    const bool blocks = !k.stage->n_states && (gpu ? are_few(&k) : k.source->n_dims == 1);
     const bool neighbours = !k.stage->n_states && k.stage->along == k.source->n_dims;
     const uint16_t beside = (uint16_t)(BESIDE_BYTES / tessi_type_info(k.type)->bytes);
     tessi_lines(l, k.source, (uint8_t)(k.stage->along - 1),
@@ -255,7 +311,9 @@ void tessi_lower_scan(Lower *l, const PlanGroup *group)
     l->inside_last = l->inside_rows = false;
     if (blocks) {
         in_blocks(&k);
-    } else if (gpu || k.source->n_dims == 1) {
+    } else if (gpu) {
+        by_warps(&k);
+    } else if (k.source->n_dims == 1) {
         for_each(&k, "scan_line", group->name, false);
     } else {
         const uint32_t depth = tessi_scope_depth(l);

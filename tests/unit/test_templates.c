@@ -164,15 +164,16 @@ typedef struct Running {
     LExprId number;
 } Running;
 
-static LExprId value_at(const Running *r, LExprId i)
-{
-    return tessi_lexpr_load(r->l->p, r->in, &i, 1);
-}
-
-static LExprId run_with(void *user, const LExprId *arg)
+static LExprId run_at(void *user, const LExprId *arg)
 {
     const Running *r = user;
-    return tessi_l_op(r->l, OP_ADD, arg[1], value_at(r, arg[0]));
+    return tessi_lexpr_load(r->l->p, r->in, arg, 1);
+}
+
+static LExprId run_more(void *user, const LExprId *arg)
+{
+    const Running *r = user;
+    return tessi_l_op(r->l, OP_ADD, arg[1], arg[0]);
 }
 
 static LExprId run_both(void *user, const LExprId *arg)
@@ -187,8 +188,7 @@ static LExprId run_step(void *user, const LExprId *arg)
     const Running *r = user;
     const LExprId half = tessi_lexpr_const(r->l->p, TYPE_F64, tessi_value_real(0.5)),
                   less = tessi_lexpr_const(r->l->p, TYPE_F64, tessi_value_real(-0.25));
-    const LExprId near =
-        tessi_l_op(r->l, OP_ADD, value_at(r, arg[0]), tessi_l_op(r->l, OP_MUL, half, arg[1]));
+    const LExprId near = tessi_l_op(r->l, OP_ADD, arg[0], tessi_l_op(r->l, OP_MUL, half, arg[1]));
     return tessi_l_op(r->l, OP_ADD, near, tessi_l_op(r->l, OP_MUL, less, arg[2]));
 }
 
@@ -250,7 +250,8 @@ static void instance_of_scan(Running *r, const char *name, const char *to, int s
                                  ARG_EXPR("start", start),
                                  ARG_HOLE("step", run_step),
                                  ARG_HOLE("begin", run_begin),
-                                 ARG_HOLE("with", run_with),
+                                 ARG_HOLE("at", run_at),
+                                 ARG_HOLE("more", run_more),
                                  ARG_HOLE("both", run_both),
                                  ARG_HOLE("of", run_of),
                                  ARG_PART("give", run_give),
