@@ -41,7 +41,8 @@ with tool.workspace() as place:
         for compiler in compilers:
             code, errors = compile_c(compiler, source, folder / f"{stem}.o", "-c", "-O1")
             tool.check(f"{name} with {compiler}", code == 0, errors[:2000])
-        code, errors = compile_c(compilers[0], source, folder / stem, "-DTESSERA_SELFTEST", "-O1", "-g",
+        # Optimised, the checks in every lane of long straight code keep the compiler busy for minutes.
+        code, errors = compile_c(compilers[0], source, folder / stem, "-DTESSERA_SELFTEST", "-O0", "-g1",
                                  "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
         tool.check(f"{name} self-test compiles", code == 0, errors[:2000])
         if code == 0:
