@@ -3,8 +3,8 @@
 #   ./build.sh                    build; the tool is build/tessera
 #   ./build.sh demo               find the edges of a photograph
 #   ./build.sh quick              build everything and run the tests that take no time, and a tenth of the corpus
-#   ./build.sh test [ctest args]  build everything and run every test
-#   ./build.sh test --all         the same, then all of it with sanitizers, which takes long
+#   ./build.sh test [ctest args]  build everything and run every test, of the long ones the part whose turn it is
+#   ./build.sh test --all         all parts of every test, then every test with sanitizers: for a night
 #   ./build.sh sanitize           the part of that whose turn it is
 #   ./build.sh install [PREFIX]   install (default /usr/local)
 # What is missing of compiler, cmake and ninja, and of the optional libraries, is installed from Debian's packages when
@@ -53,11 +53,11 @@ build() {
     cmake --build build >build/build.log 2>&1 || { cat build/build.log >&2; exit 1; }
 }
 
-build_tests() {
+build_tests() { # how many seconds a test may take, more than one of a machine that does other things beside needs
     install_packages libcmocka-dev python3 python3-numpy python3-scipy python3-venv python3-dev clang-format \
         pocl-opencl-icd ocl-icd-libopencl1 ocl-icd-opencl-dev g++ gcc-aarch64-linux-gnu libc6-dev-arm64-cross \
         qemu-user libimage-exiftool-perl libtiff-tools
-    build -DTESSERA_TESTS=ON
+    build -DTESSERA_TESTS=ON -DTESSERA_TEST_SECONDS="${1:-1000}"
 }
 
 SANITIZED_PARTS=48 # of the corpus and of the random programs: each commit has its own
@@ -95,10 +95,10 @@ test)
     shift
     all=0
     [ "${1:-}" = --all ] && all=1 && shift
-    build_tests
-    TESSERA_TEST_PART=$(part_of_commit 60) # a multiple of 2, 5 and 6: the turns that tests take
+    build_tests $((all ? 20000 : 1000))
+    TESSERA_TEST_PART=$(part_of_commit 60) # a multiple of the turns that tests take: 2 to 6, 12, 30
     export TESSERA_TEST_PART
-    (cd build && ctest --output-on-failure -j "$(nproc)" "$@")
+    (cd build && TESSERA_ALL=$all ctest --output-on-failure -j "$(nproc)" "$@")
     [ "$all" = 0 ] && exit 0
     build_sanitized all
     (cd build-asan && ctest --output-on-failure -j "$(nproc)" "$@")

@@ -49,6 +49,13 @@ def check(name, condition, detail=""):
         print(f"FAILED {name}: {detail}")
 
 
+def turn(number, turns):
+    """Whether it is the turn of number `number`, of one in `turns`, as corpus_turn of tests/diff/corpus.h says."""
+    if os.environ.get("TESSERA_ALL", "0") != "0":
+        return True
+    return (number + int(os.environ.get("TESSERA_TEST_PART", "0"))) % turns == 0
+
+
 def finish():
     print(f"{len(failures)} failed" if failures else "all passed")
     sys.exit(bool(failures))

@@ -1,7 +1,7 @@
 """Files of kernels are for reading and for keeping: `tessera build -o NAME.cu` and `NAME.cl` are the same to the byte
 each time, compile without warnings, and say of themselves that they are right (their self-test): the .cl file on the
 first OpenCL device, the .cu file on the processor with tests/support/cuda in the place of CUDA. nvcc compiles it where
-it is installed. What is missing is skipped."""
+it is installed. Of programs and names a third has its turn (tool.turn). What is missing is skipped."""
 import pathlib
 import re
 import shutil
@@ -17,6 +17,7 @@ CORPUS = [
     "histogram_outside", "reduce_normalise", "window_median_2d", "sizes_expressions", "absolute_lookup",
     "result_input", "graph_canny_like", "function_c_names", "use_filters_pyramid", "mask_beyond_constant_memory",
 ]
+TURNS = 3
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-ffp-contract=off"]
 STUB = ["-I", str(tool.ROOT / "tests" / "support" / "cuda")]
 
@@ -112,7 +113,8 @@ split edges
 
 def check_returns(folder):
     """What a launcher says to sizes that it cannot work on, through its header."""
-    main = folder / "returns.cc"
+    main, kernels = folder / "returns.cc", build(folder, programs[0], ".cu")
+    (folder / "blur.cc").write_text(on_processor(kernels.read_text()))
     main.write_text(
         '#include "blur.h"\n#include "blur.cc"\nint main()\n{\n    float pixel = 1, result = 0;\n'
         "    return blur(&pixel, 1, 0, 1, &result, 1, NULL) != 2 || blur(&pixel, 1, 1, PTRDIFF_C, &result, 1, NULL) "
@@ -141,7 +143,8 @@ return queue, workspace;
 
 def check_names(folder, with_opencl, with_cpp):
     """Names that launchers, CUDA and OpenCL use, of programs and in them."""
-    for stem in ("stream", "queue", "kernel", "dim3", "cl_mem", "clFinish", "cudaMalloc", "main"):
+    stems = ("stream", "queue", "kernel", "dim3", "cl_mem", "clFinish", "cudaMalloc", "main")
+    for stem in (s for k, s in enumerate(stems) if tool.turn(k, TURNS)):
         program = folder / f"{stem}.tess"
         program.write_text(NAMES)
         if with_opencl:
@@ -177,7 +180,9 @@ with tool.workspace() as place:
         print("skipped the self-tests of .cl files: no OpenCL headers, library or device here")
     if not with_cpp:
         print("skipped the self-tests of .cu files: no g++ here")
-    for program in [*programs, some_generations(folder)]:
+    for number, program in enumerate([*programs, some_generations(folder)]):
+        if not tool.turn(number, TURNS):
+            continue
         if with_opencl:
             check_cl(folder, program)
         if with_cpp:

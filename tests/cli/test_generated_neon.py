@@ -2,6 +2,7 @@
 compiler, run under QEMU, and give the bits of the graph interpreter here; examples agree with their own reference.
 Skipped without aarch64-linux-gnu-gcc or qemu-aarch64 (Debian: gcc-aarch64-linux-gnu, qemu-user)."""
 import array
+import itertools
 import pathlib
 import random
 import re
@@ -20,6 +21,7 @@ PROGRAMS = [
     "reduce_mean", "window_median_2d", "mask_dilation", "use_filters_edges", "use_filters_morphology",
 ]
 EXAMPLES = ["blur", "sobel", "unsharp", "bilateral", "harris", "camera", "life"]
+TURNS = 3 # of programs, and of examples with compilers
 MACHINE = f"--machine={tool.ROOT / 'machines' / 'generic-neon.machine'}"
 FLAGS = [
     "-std=c11", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-ffp-contract=off",
@@ -176,9 +178,10 @@ if not shutil.which(GCC[0]) or not QEMU:
     sys.exit(tool.SKIPPED)
 random.seed(1)
 with tool.workspace() as place:
-    for program in PROGRAMS:
+    for program in (p for k, p in enumerate(PROGRAMS) if tool.turn(k, TURNS)):
         compare_with_interpreter(pathlib.Path(place), program)
-    for example in EXAMPLES:
-        for compiler in [GCC] + [["clang", "--target=aarch64-linux-gnu"]] * bool(shutil.which("clang")):
+    compilers = [GCC] + [["clang", "--target=aarch64-linux-gnu"]] * bool(shutil.which("clang"))
+    for number, (example, compiler) in enumerate(itertools.product(EXAMPLES, compilers)):
+        if tool.turn(number, TURNS):
             test_itself(pathlib.Path(place), compiler, example)
 tool.finish()

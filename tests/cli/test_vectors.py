@@ -1,6 +1,6 @@
 """Vector loops become vector instructions: generated C is compiled with gcc and clang for AVX-512, AVX2 and NEON, and
 for each loop of the text that computes in vectors there is a loop of the assembly with arithmetic on registers of the
-machine's full width. What is not installed is skipped."""
+machine's full width. Every other program has its turn (tool.turn). What is not installed is skipped."""
 import pathlib
 import re
 import shutil
@@ -136,7 +136,9 @@ with tool.workspace() as place:
     for machine, compilers, flags, register in TARGETS:
         if not compilers:
             print(f"skipped {machine}: no compiler for it here")
-        for path, *numbers in PROGRAMS + MORE * ("512" in machine) if compilers else []:
+        for number, (path, *numbers) in enumerate(PROGRAMS + MORE * ("512" in machine) if compilers else []):
+            if not tool.turn(number, 2):
+                continue
             name = pathlib.Path(path).stem
             source = folder / f"{machine}-{name}.c"
             code, _, errors = tool.run(

@@ -1,6 +1,7 @@
 /* The corpus: every program at many sizes, on every target, bit for bit as the graph interpreter says, and with the
- * values that the program itself states. With arguments only the files named are run; with --tenth every tenth
- * program, and C for a fourth of these. */
+ * values that the program itself states. What takes most of the time takes turns (corpus_turn): C, and plans that are
+ * not the chosen one. With arguments only the files named are run, and all of that; with --tenth every tenth program,
+ * and C for a fourth of these. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,6 +17,7 @@
 #include "support.h"
 
 enum { MOST_CASES = 2000, RANDOM_PLANS = 3 };
+enum { TURNS_IN_C = 4, TURNS_OF_PLANS = 4, TURNS_AS_USERS = 3 * TURNS_IN_C };
 
 static char **given;
 static int n_given, every = 1, every_in_c = 1;
@@ -54,7 +56,12 @@ static int other_plans(Arena *a, const CorpusRun *run, uint64_t seed, const char
     return n;
 }
 
-static bool run_size(const CorpusCase *c, const int64_t *sizes, bool expected, bool in_c,
+/* What a program is run as besides the chosen plan in the interpreters and the strip machine. */
+typedef struct More {
+    bool in_c, other_plans;
+} More;
+
+static bool run_size(const CorpusCase *c, const int64_t *sizes, bool expected, More more,
                      uint64_t seed, Text *why)
 {
     CorpusSetting s = { .target = TESS_TARGET_INTERP,
@@ -76,14 +83,14 @@ static bool run_size(const CorpusCase *c, const int64_t *sizes, bool expected, b
         tessi_text_add(why, " (strip machine against interpreter)");
         ok = false;
     }
-    if (ok && in_c && !compare(c, s, TESS_TARGET_C, NULL, &truth, why)) {
+    if (ok && more.in_c && !compare(c, s, TESS_TARGET_C, NULL, &truth, why)) {
         tessi_text_add(why, " (C against interpreter)");
         ok = false;
     }
     Arena a;
     support_arena_init(&a);
     const char *plans[RANDOM_PLANS + 1];
-    int n = ok ? other_plans(&a, &truth, seed, plans) : 0;
+    int n = ok && more.other_plans ? other_plans(&a, &truth, seed, plans) : 0;
     for (int i = 0; ok && i < n; i++) {
         ok = compare(c, s, TESS_TARGET_LOOPS, plans[i], &truth, why);
         if (!ok)
@@ -94,7 +101,7 @@ static bool run_size(const CorpusCase *c, const int64_t *sizes, bool expected, b
     return ok;
 }
 
-static bool run_case(const char *path, bool in_c)
+static bool run_case(const char *path, More more)
 {
     Arena a;
     support_arena_init(&a);
@@ -105,7 +112,7 @@ static bool run_case(const char *path, bool in_c)
     tessi_text_init(&why, &a);
     bool ok = true;
     if (c.n_sizes || n_params == 0) {
-        ok = run_size(&c, c.sizes, true, in_c, 1, &why);
+        ok = run_size(&c, c.sizes, true, more, 1, &why);
         if (!ok)
             fprintf(stderr, "%s at its own sizes: %s\n", path, tessi_text_str(&why));
     }
@@ -113,7 +120,7 @@ static bool run_case(const char *path, bool in_c)
         int64_t sizes[CORPUS_MOST_PARAMS];
         for (int i = 0; i < n_params; i++)
             sizes[i] = some_sizes[k][i % 4] < c.min_size ? c.min_size : some_sizes[k][i % 4];
-        ok = run_size(&c, sizes, false, in_c, (uint64_t)k + 7, &why);
+        ok = run_size(&c, sizes, false, more, (uint64_t)k + 7, &why);
         if (!ok) {
             fprintf(stderr, "%s at", path);
             for (int i = 0; i < n_params; i++)
@@ -125,10 +132,10 @@ static bool run_case(const char *path, bool in_c)
     return ok;
 }
 
-/* Of six programs one is compiled as users have it, which takes more than twice the time. */
+/* Of those in C a third is compiled as users have it, which takes more than twice the time. */
 static void choose_compiler(int number)
 {
-    if (corpus_turn(number, 6))
+    if (corpus_turn(number, TURNS_AS_USERS))
         unsetenv("TESSERA_CC");
     else
         setenv("TESSERA_CC", TESSERA_SOURCE_DIR "/tests/support/cc-plain.sh", 1);
@@ -149,7 +156,10 @@ static void test_corpus(void **state)
     for (int i = 0; i < n; i += every) {
         if (chooses)
             choose_compiler(i);
-        failed += !run_case(paths[i], i / every % every_in_c == 0);
+        const bool all = n_given || every > 1;
+        const More more = { .in_c = all ? i / every % every_in_c == 0 : corpus_turn(i, TURNS_IN_C),
+                            .other_plans = all || corpus_turn(i + 1, TURNS_OF_PLANS) };
+        failed += !run_case(paths[i], more);
     }
     printf("%d programs, %d failed\n", (n + every - 1) / every, failed);
     tessi_arena_dispose(&a);

@@ -1,13 +1,13 @@
 /* The corpus as CUDA C++, compiled by NVRTC for an sm_90 device that need not be there: the driver is a table of
- * functions that do nothing. Every 16th program with the plan chosen, those with masks of the run with the presets;
- * TESSERA_ALL=1: all of them, and with the naive plan as well. Skips without NVRTC. */
+ * functions that do nothing. One program of 30 has its turn (corpus_turn) with the plan chosen, and of the presets
+ * with masks of the run one of five; TESSERA_ALL=1: all of them, with the naive plan as well. Skips without NVRTC. */
 #include "api/api.h"
 #include "diff/corpus.h"
 #include "gpu/gpu_test.h"
 #include "rt/cuda.h"
 #include "support.h"
 
-enum { MOST_CASES = 2000, EVERY = 16 };
+enum { MOST_CASES = 2000, TURNS = 30, TURNS_OF_PRESETS = 5 };
 
 /* ---- A driver that loads anything ------------------------------------------------------------ */
 static CUresult nothing(void)
@@ -132,7 +132,7 @@ static bool compile_case(Device *d, const char *path, int which, Arena *kept, Do
 /* Of a test run. */
 static bool is_taken(const char *path, int number)
 {
-    return number % EVERY == 0 || strstr(path, "/mask_beyond_constant_memory");
+    return corpus_turn(number, TURNS) || strstr(path, "/mask_beyond_constant_memory");
 }
 
 int main(void)
@@ -158,8 +158,11 @@ int main(void)
         for (int which = CHOSEN; which <= (all ? NAIVE : CHOSEN) && (all || is_taken(paths[i], i));
              which++, compiled++)
             failed += !compile_case(d, paths[i], which, &a, &done);
-        for (int k = 0; presets && tess_preset((size_t)k); k++, compiled++)
-            failed += !compile_case(d, paths[i], k, &a, &done);
+        for (int k = 0; presets && tess_preset((size_t)k); k++)
+            if (corpus_turn(i + k, TURNS_OF_PRESETS)) {
+                failed += !compile_case(d, paths[i], k, &a, &done);
+                compiled++;
+            }
     }
     tessi_arena_dispose(&a);
     tessi_device_close(d);

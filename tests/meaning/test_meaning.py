@@ -2,6 +2,7 @@
 under chosen, naive, random and named plans, with sizes as parameters and as numbers, must give those bits. The output
 says which pairs of forms, rules, places in plans and targets have met.
 
+    test_meaning.py                    the 50 of 200 programs whose turn it is (tool.turn)
     test_meaning.py [COUNT [SEED]]     in 2000 programs and more all pairs must meet
     --every=N                          compiles every Nth (25; of 2000 and more every 10th), by PoCL every 4Nth
     --kinds=call,place,...             programs begin with these statements (generate.py)
@@ -26,7 +27,7 @@ from driver import Driver
 from generate import generate
 from trial import Meaning, Trial, check
 
-USUAL_COUNT, USUAL_EVERY, ALL_PAIRS, MOST_FAILURES = 200, 25, 2000, 5
+USUAL_COUNT, TURNS, USUAL_SEED, USUAL_EVERY, ALL_PAIRS, MOST_FAILURES = 50, 4, 20261122, 25, 2000, 5
 BUDGET = {"c": 300, "opencl": 60}  # programs to try while shrinking, where each is compiled
 GPU = (tool.ROOT / "machines" / "h200.machine").read_text()
 CPU_PLANS = ["chosen", "random", "drawn register", "preset overlapped", "drawn band", "random", "naive", "drawn roll",
@@ -119,7 +120,9 @@ class Session:
 def main():
     options = dict(a[2:].split("=", 1) for a in sys.argv[1:] if a.startswith("--"))
     numbers = [int(a) for a in sys.argv[1:] if not a.startswith("--")]
-    count, seed = (numbers + [USUAL_COUNT, 20261122][len(numbers):])[:2]
+    turns = [k for k in range(TURNS) if tool.turn(k, TURNS)]
+    usual = [USUAL_COUNT * len(turns), USUAL_SEED + (0 if numbers else turns[0] * USUAL_COUNT)]
+    count, seed = (numbers + usual[len(numbers):])[:2]
     kinds = [k for k in options.get("kinds", "").split(",") if k]
     session = Session(options, count)
     print(f"{count} programs from number {seed}", flush=True)

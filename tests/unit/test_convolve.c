@@ -270,7 +270,7 @@ static void test_large_coefficients(void **state)
 /* The product of the masks that were given for each dimension, in mask[0]. */
 static void multiply_masks(int n_dims)
 {
-    int64_t shape[3], n = 1;
+    int64_t shape[3] = { 0 }, n = 1;
     static Tensor product;
     for (int d = 0; d < n_dims; d++) {
         shape[d] = mask[d].shape[0];
