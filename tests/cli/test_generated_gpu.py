@@ -85,7 +85,7 @@ def check_cu(folder, program, *flags, options=()):
         "-DTESSERA_SELFTEST", "-c", path, "-o", reference,
     ) and compiled(
         f"{path.name} is C++", "g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas",
-        "-Wno-unused-parameter", "-ffp-contract=off", "-O1", *flags, *STUB, "-DTESSERA_SELFTEST", plain, reference,
+        "-Wno-unused-parameter", "-ffp-contract=off", "-O0", *flags, *STUB, "-DTESSERA_SELFTEST", plain, reference,
         "-o", out, "-lm",
     ):
         test_says_ok(f"{path.name} self-test {' '.join(flags)}", out)
