@@ -1,6 +1,7 @@
 /* Running programs of the corpus. */
 #include "diff/corpus.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <math.h>
 #include <stdio.h>
@@ -37,6 +38,53 @@ bool corpus_turn(int number, int turns)
 {
     const char *all = getenv("TESSERA_ALL"), *part = getenv("TESSERA_TEST_PART");
     return (all && strcmp(all, "0") != 0) || (number + (part ? atoi(part) : 0)) % turns == 0;
+}
+
+/* Whether the text has the word outside of comments. */
+static bool has_word(const char *text, const char *word)
+{
+    const size_t n = strlen(word);
+    for (const char *at = text; (at = strstr(at, word)); at += n) {
+        const char *line = at;
+        while (line > text && line[-1] != '\n' && !(line[0] == '/' && line[1] == '/'))
+            line--;
+        if ((at == text || !isalnum((unsigned char)at[-1])) && !isalnum((unsigned char)at[n])
+            && !(line[0] == '/' && line[1] == '/'))
+            return true;
+    }
+    return false;
+}
+
+void corpus_turns(char **paths, int n, int turns, bool *taken)
+{
+    static const char *const kinds[] = { "clamp",  "mirror",  "reflect", "wrap",   "constant",
+                                         "valid",  "int8",    "uint8",   "int16",  "uint16",
+                                         "int32",  "uint32",  "int64",   "uint64", "float",
+                                         "double", "float16", "bool" };
+    enum { N_KINDS = sizeof kinds / sizeof *kinds };
+    Arena a;
+    support_arena_init(&a);
+    const char **texts = ARENA_NEW_ARRAY(&a, const char *, (size_t)n);
+    int *with = ARENA_NEW_ARRAY(&a, int, (size_t)n);
+    const char *part = getenv("TESSERA_TEST_PART");
+    const int first = part ? atoi(part) : 0;
+    size_t size;
+    for (int i = 0; i < n; i++) {
+        taken[i] = corpus_turn(i, turns);
+        texts[i] = support_read_file(&a, paths[i], &size);
+    }
+    for (int k = 0; k < N_KINDS; k++) {
+        bool is_taken = false;
+        int n_with = 0;
+        for (int i = 0; i < n; i++)
+            if (has_word(texts[i], kinds[k])) {
+                with[n_with++] = i;
+                is_taken = is_taken || taken[i];
+            }
+        if (n_with && !is_taken)
+            taken[with[first % n_with]] = true;
+    }
+    tessi_arena_dispose(&a);
 }
 
 /* ---- The header lines ------------------------------------------------------------------------ */

@@ -39,6 +39,9 @@ int corpus_list(Arena *a, char **paths, int most);
  * build.sh), and TESSERA_ALL=1 all. */
 bool corpus_turn(int number, int turns);
 
+/* The same for all of `paths`; and of each border rule and type of pixels that those lack, one more program. */
+void corpus_turns(char **paths, int n, int turns, bool *taken);
+
 /* Reads and takes apart a file; everything is allocated in `a`. */
 void corpus_read(Arena *a, const char *path, CorpusCase *c);
 
