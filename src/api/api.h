@@ -130,6 +130,7 @@ typedef struct ProgramConstant {
     /* input image (number in the signature) whose size in dimension `dim` it is, or -1 */
     int64_t image;
     uint32_t dim;
+    bool is_optional; /* a distance of pixels: nothing but speed needs it, where it is small */
 } ProgramConstant;
 
 /* A program for types of its inputs declared `any`. */

@@ -505,7 +505,7 @@ static void note_constants(tess_program *p, const Variant *v)
     VEC_FOREACH (const TConstant, c, &v->typed->constants) {
         ProgramConstant constant = { tessi_strdup(&p->arena, c->name),
                                      tessi_input_number(p, c->name),
-                                     tessi_input_number(p, c->image), c->dim };
+                                     tessi_input_number(p, c->image), c->dim, c->is_optional };
         VEC_PUSH(&p->arena, &p->constants, constant);
     }
 }
@@ -563,7 +563,7 @@ static bool add_placeholders(Variant *v)
 {
     bool any = false;
     VEC_FOREACH (const TConstant, c, &v->typed->constants) {
-        if (c->known)
+        if (c->known || c->is_optional)
             continue;
         if (!c->image)
             return false;

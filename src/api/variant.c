@@ -44,19 +44,30 @@ static bool option_value(const tess_program *p, const char *name, double *value)
     return found;
 }
 
+/* Whether pixels lie so close together, in an image so large, that their distance is worth a compilation: then loops
+ * along the last dimension are written out, and vectors go on from pixel to pixel. */
+static bool is_short_distance(const BoundImage *b, uint32_t dim)
+{
+    enum { LEAST_POINTS = 1 << 16 };
+    double points = 1;
+    for (int d = 0; d < b->tensor.ndim; d++)
+        points *= (double)b->shape[d];
+    return b->shape[dim] <= MOST_CHANNELS && points >= LEAST_POINTS;
+}
+
 /* A constant's value for these arguments: set by name, else by the options, else by the size of an image. */
 static bool constant_value(const tess_program *p, const tess_args *args, const ProgramConstant *c,
                            double *value)
 {
     if (args && c->input >= 0 && args->scalar_set[c->input]) {
         *value = args->scalars[c->input];
-        return true;
+        return !c->is_optional;
     }
     if (option_value(p, c->name, value))
         return true;
     if (args && c->image >= 0 && args->inputs[c->image].set) {
         *value = (double)args->inputs[c->image].shape[c->dim];
-        return true;
+        return !c->is_optional || is_short_distance(&args->inputs[c->image], c->dim);
     }
     return false; /* its default, or an error of the front */
 }
@@ -66,7 +77,7 @@ static const tess_info *missing_image(const tess_program *p, const tess_args *ar
 {
     double value;
     VEC_FOREACH (const ProgramConstant, c, &p->constants)
-        if (args && c->image >= 0 && !constant_value(p, args, c, &value))
+        if (args && c->image >= 0 && !c->is_optional && !constant_value(p, args, c, &value))
             return &p->inputs.at[c->image].info;
     return NULL;
 }

@@ -280,6 +280,8 @@ bool tessi_check_const_int(Checker *c, const AstExpr *e, const char *what, int64
 bool tessi_check_const_i32(Checker *c, const AstExpr *e, const char *what, int32_t *value);
 TExpr *tessi_check_const(Checker *c, const AstExpr *e, const char *what); /* TE_CONST or TE_ERROR */
 TExpr *tessi_check_param(Checker *c, Sym *sym, Span span);
+/* Where the parameter is a distance of pixels, it is a constant that may be left open. */
+void tessi_check_distance(Checker *c, TParam *p);
 TExpr *tessi_check_const_input(Checker *c, uint32_t number, Span span);
 /* The number the user gave for `name`. */
 bool tessi_check_user_value(const Checker *c, const char *name, double *value);

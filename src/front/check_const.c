@@ -23,19 +23,73 @@ static TExpr *needs_value(Checker *c, Span use, const char *name, Span declared)
     return tessi_te_error(c, use);
 }
 
+static bool is_size(const AstExprs *sizes, uint32_t i, const char *name)
+{
+    return sizes->at[i]->kind == AST_NAME && tessi_streq(sizes->at[i]->name.text, name);
+}
+
 /* The first input image of which the parameter is exactly one size: where a value can come from when an image is
  * known. */
 static void find_size_use(const Checker *c, TConstant *k)
 {
     VEC_FOREACH (AstDecl *const, decl, &c->ast->decls) {
         for (uint32_t i = 0; (*decl)->kind == AST_DECL_IMAGE && i < (*decl)->sizes.n; i++) {
-            const AstExpr *size = (*decl)->sizes.at[i];
-            if (!k->image && size->kind == AST_NAME && tessi_streq(size->name.text, k->name)) {
+            if (!k->image && is_size(&(*decl)->sizes, i, k->name)) {
                 k->image = (*decl)->name.text;
                 k->dim = i;
             }
         }
     }
+}
+
+/* The parameter among the constants of the program. */
+static TConstant *constant_of(Checker *c, const TParam *p)
+{
+    VEC_FOREACH (TConstant, other, &c->t->constants)
+        if (other->is_param && tessi_streq(other->name, p->name))
+            return other;
+    TConstant k = { .name = p->name, .span = p->span, .is_param = true, .type = TYPE_I32 };
+    find_size_use(c, &k);
+    VEC_PUSH(c->a, &c->t->constants, k);
+    return &c->t->constants.at[c->t->constants.n - 1];
+}
+
+static bool is_distance(const AstExprs *sizes, const char *name)
+{
+    enum { LEAST_DIMS = 3 }; /* of images whose last dimension may be channels */
+    return sizes->n >= LEAST_DIMS && is_size(sizes, sizes->n - 1, name);
+}
+
+void tessi_check_distance(Checker *c, TParam *p)
+{
+    bool found = false;
+    VEC_FOREACH (AstDecl *const, decl, &c->ast->decls)
+        found |= (*decl)->kind == AST_DECL_IMAGE && is_distance(&(*decl)->sizes, p->name);
+    VEC_FOREACH (AstStmt *const, stmt, &c->ast->body)
+        found |= is_distance(&(*stmt)->sizes, p->name);
+    if (!found)
+        return;
+    TConstant *k = constant_of(c, p);
+    k->known = p->is_constant = p->has_value && p->value > 0 && p->value <= MOST_CHANNELS;
+    k->value = tessi_value_int(p->value);
+    k->is_optional = true;
+}
+
+/* Compiling needs the value of the parameter. */
+static bool need(Checker *c, Sym *sym, Span span)
+{
+    TParam *p = &c->t->params.at[sym->slot];
+    TConstant *k = constant_of(c, p);
+    p->is_constant = p->is_needed = true;
+    c->t->count_is_constant |= tessi_is_turn_count(c, sym);
+    k->known = p->has_value;
+    k->value = tessi_value_int(p->value);
+    k->is_optional = false;
+    if (p->has_value)
+        return true;
+    c->t->n_missing++;
+    needs_value(c, span, p->name, p->span);
+    return false;
 }
 
 TExpr *tessi_check_param(Checker *c, Sym *sym, Span span)
@@ -46,19 +100,8 @@ TExpr *tessi_check_param(Checker *c, Sym *sym, Span span)
         e->slot = sym->slot;
         return e;
     }
-    if (!p->is_constant) {
-        TConstant k = { .name = p->name, .span = p->span, .is_param = true, .type = TYPE_I32 };
-        p->is_constant = true;
-        c->t->count_is_constant |= tessi_is_turn_count(c, sym);
-        k.known = p->has_value;
-        k.value = tessi_value_int(p->value);
-        find_size_use(c, &k);
-        VEC_PUSH(c->a, &c->t->constants, k);
-        if (!p->has_value) {
-            c->t->n_missing++;
-            return needs_value(c, span, p->name, p->span);
-        }
-    }
+    if (!p->is_needed && !need(c, sym, span))
+        return tessi_te_error(c, span);
     return p->has_value ? tessi_te_int(c, p->value, span) : tessi_te_error(c, span);
 }
 

@@ -100,6 +100,7 @@ static void declare_param(Checker *c, const AstDecl *decl)
             p.value = 1; /* to go on with */
         }
     }
+    tessi_check_distance(c, &p);
     if (decl->init) {
         int64_t v;
         if (tessi_check_const_int(c, decl->init, "the default of a parameter", &v)

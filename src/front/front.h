@@ -7,6 +7,8 @@
 #include "front/typed.h"
 #include "graph/graph.h"
 
+enum { MOST_CHANNELS = 32 }; /* of an image whose last size is a constant for the sake of speed */
+
 /* A parameter or scalar set by the user. Only those whose value is needed while compiling are used here; sizes and
  * ordinary scalars stay parameters of the graph. */
 typedef struct FrontConstant {

@@ -280,7 +280,8 @@ typedef struct TInput {
 typedef struct TParam {
     const char *name;
     Span span;
-    bool is_constant; /* its value was needed while compiling: `value` stands for it everywhere */
+    bool is_constant; /* `value` stands for it everywhere */
+    bool is_needed;   /* compiling needed its value: it is a constant */
     bool has_value;
     int64_t value;
 } TParam;
@@ -306,6 +307,9 @@ typedef struct TConstant {
     /* a parameter that is exactly the size of dimension `dim` of this input, else NULL */
     const char *image;
     uint32_t dim;
+    /* compiling does not need it: a parameter that is the last of three sizes or more of an image, as channels are.
+     * When it is known, so is the distance of pixels. */
+    bool is_optional;
 } TConstant;
 
 typedef struct TOutput {

@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -339,6 +340,83 @@ static void test_mask_of_open_size(void **state)
     tess_program_free(p);
 }
 
+/* Whether the program is compiled for the number of channels that the images of the arguments have. */
+static bool knows_channels(tess_program *p, const tess_args *a)
+{
+    char *text = NULL;
+    tess_diags *d = NULL;
+    assert_int_equal(tess_dump(p, a, "graph", &text, &d), TESS_OK);
+    const bool knows = !strstr(text, "N, C");
+    tess_text_free(text);
+    tess_diags_free(d);
+    return knows;
+}
+
+static void test_channels_last(void **state)
+{
+    (void)state;
+    tess_program *p = compile(
+        "stencil f(vector#3 float X, vector#1 float G) { return G[index(2)] * X + size(X, 2); }\n"
+        "parameter M, N, C;\nvector#3 float a[M, N, C];\nvector#1 float g[C];\n"
+        "return f(a, g);\n",
+        TESS_TARGET_LOOPS);
+    tess_args *a = args_of(p);
+    static float in[300 * 300 * 3];
+    float gain[5] = { 1, 2, 3, 4, 5 };
+    for (int i = 0; i < 300 * 300 * 3; i++)
+        in[i] = (float)(i % 1000);
+    const int64_t shapes[][3] = { { 300, 300, 3 }, { 3, 4, 3 }, { 200, 70, 5 }, { 2, 3, 4 } };
+    for (int k = 0; k < 4; k++) {
+        int64_t shape[3] = { shapes[k][0], shapes[k][1], shapes[k][2] }, channels[1] = { shape[2] };
+        DLTensor t = tensor(in, shape, 3), g = tensor(gain, channels, 1);
+        assert_int_equal(tess_args_image(a, "a", &t), TESS_OK);
+        assert_int_equal(tess_args_image(a, "g", &g), TESS_OK);
+        if (tess_run(p, a, NULL) != TESS_OK)
+            fail_msg("%s", tess_args_error(a));
+        const int64_t points = shape[0] * shape[1] * shape[2];
+        assert_true(knows_channels(p, a) == (points >= 1 << 16));
+        const DLTensor *result;
+        assert_int_equal(tess_args_result(a, 0, &result), TESS_OK);
+        for (int64_t i = 0; i < points; i++)
+            assert_true(((float *)result->data)[i] == gain[i % shape[2]] * in[i] + (float)shape[2]);
+        channels[0] = 2;
+        assert_int_equal(tess_args_image(a, "g", &g), TESS_OK);
+        assert_int_equal(tess_run(p, a, NULL), TESS_ERROR_ARGUMENT);
+    }
+    tess_args_free(a);
+    tess_program_free(p);
+}
+
+/* The extent of a mask is needed, whatever else it is. */
+static void test_mask_of_channels(void **state)
+{
+    (void)state;
+    tess_program *p =
+        compile("stencil f(vector#3 float X, mask#3 float W) { return convolve(X, W); }\n"
+                "parameter M, N, C;\nvector#3 float a[M, N, C];\nmask#3 float w[1, 1, C];\n"
+                "return f(a:constant(0), w);\n",
+                TESS_TARGET_LOOPS);
+    tess_args *a = args_of(p);
+    static float in[2 * 3 * 3];
+    float weight[3] = { 1, 1, 1 };
+    for (int i = 0; i < 18; i++)
+        in[i] = 1;
+    for (int64_t n = 3; n >= 1; n -= 2) {
+        int64_t shape[3] = { 2, 3, n }, extents[3] = { 1, 1, n };
+        DLTensor t = tensor(in, shape, 3), w = tensor(weight, extents, 3);
+        assert_int_equal(tess_args_image(a, "a", &t), TESS_OK);
+        assert_int_equal(tess_args_image(a, "w", &w), TESS_OK);
+        if (tess_run(p, a, NULL) != TESS_OK)
+            fail_msg("%s", tess_args_error(a));
+        const DLTensor *result;
+        assert_int_equal(tess_args_result(a, 0, &result), TESS_OK);
+        for (int64_t i = 0; i < 6 * n; i++)
+            assert_true(((float *)result->data)[i] == (n == 1 ? 1 : i % n == 1 ? 3 : 2));
+    }
+    tess_args_free(a);
+    tess_program_free(p);
+}
+
 static void test_wrong_calls(void **state)
 {
     (void)state;
@@ -476,6 +554,8 @@ int main(void)
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_constants_compile_again),
         cmocka_unit_test(test_mask_of_open_size),
+        cmocka_unit_test(test_channels_last),
+        cmocka_unit_test(test_mask_of_channels),
         cmocka_unit_test(test_wrong_calls),
         cmocka_unit_test(test_targets),
         cmocka_unit_test(test_auto_says_what_is_missing),
