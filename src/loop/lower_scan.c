@@ -1,6 +1,6 @@
 /* Scans: running values along a dimension, templates/scan.loops. CPUs go along strips of lines, GPUs along a line a
- * thread, for which other warps load and store. Lines of images of one dimension, and few lines on GPUs, are taken in
- * blocks where values run by a reduction: a block a thread, in three sweeps. */
+ * thread, for which other warps load and store. Where values run by a reduction, lines of images of one dimension, and
+ * on GPUs those that are few or lie side by side, are taken in blocks: a block a thread, in three sweeps. */
 #include "graph/graph_fold.h"
 #include "loop/lower_group.h"
 #include "loop/lower_lines.h"
@@ -302,11 +302,13 @@ void tessi_lower_scan(Lower *l, const PlanGroup *group)
     k.type = k.stage->n_states ? tessi_value_type(k.stage->type)
                                : tessi_running_type(k.stage, k.source->type);
     const bool gpu = l->plan->gpu;
-    const bool blocks = !k.stage->n_states && (gpu ? are_few(&k) : k.source->n_dims == 1);
-    const bool neighbours = !k.stage->n_states && k.stage->along == k.source->n_dims;
     const uint16_t beside = (uint16_t)(BESIDE_BYTES / tessi_type_info(k.type)->bytes);
-    tessi_lines(l, k.source, (uint8_t)(k.stage->along - 1),
-                !gpu && !blocks && !neighbours ? beside : 0, group->shares, &k.lines);
+    k.lines.dim = (uint8_t)(k.stage->along - 1);
+    const bool blocks =
+        !k.stage->n_states && (gpu ? !is_turned(&k) || are_few(&k) : k.source->n_dims == 1);
+    const bool neighbours = !k.stage->n_states && is_turned(&k);
+    tessi_lines(l, k.source, k.lines.dim, !gpu && !blocks && !neighbours ? beside : 0,
+                group->shares, &k.lines);
     l->n_loop_dims = k.source->n_dims;
     l->inside_last = l->inside_rows = false;
     if (blocks) {
