@@ -55,19 +55,31 @@ static bool is_short_distance(const BoundImage *b, uint32_t dim)
     return b->shape[dim] <= MOST_CHANNELS && points >= LEAST_POINTS;
 }
 
+/* The distance of pixels, where it is worth a compilation; who sets another number is told so by the run. */
+static bool distance_value(const tess_args *args, const ProgramConstant *c, double *value)
+{
+    if (!args || c->image < 0 || !args->inputs[c->image].set
+        || !is_short_distance(&args->inputs[c->image], c->dim))
+        return false;
+    *value = (double)args->inputs[c->image].shape[c->dim];
+    return c->input < 0 || !args->scalar_set[c->input] || args->scalars[c->input] == *value;
+}
+
 /* A constant's value for these arguments: set by name, else by the options, else by the size of an image. */
 static bool constant_value(const tess_program *p, const tess_args *args, const ProgramConstant *c,
                            double *value)
 {
+    if (c->is_optional)
+        return option_value(p, c->name, value) || distance_value(args, c, value);
     if (args && c->input >= 0 && args->scalar_set[c->input]) {
         *value = args->scalars[c->input];
-        return !c->is_optional;
+        return true;
     }
     if (option_value(p, c->name, value))
         return true;
     if (args && c->image >= 0 && args->inputs[c->image].set) {
         *value = (double)args->inputs[c->image].shape[c->dim];
-        return !c->is_optional || is_short_distance(&args->inputs[c->image], c->dim);
+        return true;
     }
     return false; /* its default, or an error of the front */
 }

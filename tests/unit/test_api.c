@@ -383,6 +383,15 @@ static void test_channels_last(void **state)
         assert_int_equal(tess_args_image(a, "g", &g), TESS_OK);
         assert_int_equal(tess_run(p, a, NULL), TESS_ERROR_ARGUMENT);
     }
+    int64_t shape[3] = { 200, 70, 5 }, channels[1] = { 5 };
+    DLTensor t = tensor(in, shape, 3), g = tensor(gain, channels, 1);
+    assert_int_equal(tess_args_image(a, "a", &t), TESS_OK);
+    assert_int_equal(tess_args_image(a, "g", &g), TESS_OK);
+    for (int c = 4; c <= 5; c++) { /* set by name as well */
+        assert_int_equal(tess_args_scalar(a, "C", c), TESS_OK);
+        assert_int_equal(tess_run(p, a, NULL), c == 5 ? TESS_OK : TESS_ERROR_ARGUMENT);
+        assert_true(c == 4 || knows_channels(p, a));
+    }
     tess_args_free(a);
     tess_program_free(p);
 }
