@@ -416,20 +416,22 @@ TESS_PARTS_JOINED(4)
 #else
 #define TESS_JOINED(V, p, size)
 #endif
+#define TESS_JOIN_EACH(V)                                  \
+    TESS_LANES_APART                                       \
+    for (int i = 0; i < TESS_LANES_##V; i++, p += count) { \
+        p[0] = a[i];                                       \
+        p[1] = b[i];                                       \
+        if (count > 2)                                     \
+            p[2] = c[i];                                   \
+        if (count > 3)                                     \
+            p[3] = d[i];                                   \
+    }
 #define TESS_VECTOR_JOIN(V, T, s)                                                               \
     TESS_FN void tess_join_##s##V(T *p, int count, tess_##s##V a, tess_##s##V b, tess_##s##V c, \
                                   tess_##s##V d)                                                \
     {                                                                                           \
         TESS_JOINED(V, p, (int)sizeof(T))                                                       \
-        TESS_LANES_APART                                                                        \
-        for (int i = 0; i < TESS_LANES_##V; i++, p += count) {                                  \
-            p[0] = a[i];                                                                        \
-            p[1] = b[i];                                                                        \
-            if (count > 2)                                                                      \
-                p[2] = c[i];                                                                    \
-            if (count > 3)                                                                      \
-                p[3] = d[i];                                                                    \
-        }                                                                                       \
+        TESS_JOIN_EACH(V)                                                                       \
     }
 /* Of elements as wide as their lanes. */
 #define TESS_VECTOR_JOIN_LANES(V, T, s)                                                          \
@@ -456,14 +458,8 @@ TESS_PARTS_JOINED(4)
                 r = TESS_TWO(V, r, d, four);                                                     \
             tess_store_##s##V(p + k * TESS_LANES_##V, r);                                        \
         }                                                                                        \
-        TESS_LANES_APART                                                                         \
-        for (int i = 0; i < TESS_LANES_##V && !TESS_SHUFFLES_TWO; i++, p += count) {             \
-            p[0] = a[i];                                                                         \
-            p[1] = b[i];                                                                         \
-            if (count > 2)                                                                       \
-                p[2] = c[i];                                                                     \
-            if (count > 3)                                                                       \
-                p[3] = d[i];                                                                     \
+        if (!TESS_SHUFFLES_TWO) {                                                                \
+            TESS_JOIN_EACH(V)                                                                    \
         }                                                                                        \
     }
 #define TESS_VECTOR_JOIN_COUNTS(V, T, s)                                              \
