@@ -34,16 +34,13 @@ static bool loads_image(const CWriter *w, LExprId id, uint32_t image)
 /* Stores element number k of the pixels that `first` stores elements of, and what it stores is known before. */
 static bool goes_on(const CWriter *w, const LStmt *first, const LStmt *s, uint32_t k)
 {
-    const LBuffer *b = &w->p->buffers.at[s->buffer.v], *of = &w->p->buffers.at[first->buffer.v];
-    bool good =
-        s->kind == LSTMT_STORE && b->kind == LBUF_OUTPUT && b->image == of->image && b->channel == k
-        && s->n_index == first->n_index
-        && w->p->outputs.at[b->image].channel_offset[k] == k * tessi_type_info(b->type)->bytes
-        && tessi_lexpr(w->p, s->a)->lanes == tessi_lexpr(w->p, first->a)->lanes
-        && !loads_image(w, s->a, of->image);
-    for (int d = 0; good && d < s->n_index; d++)
-        good = s->index[d].v == first->index[d].v;
-    return good;
+    if (!tessi_loop_same_pixels(w->p, first, s))
+        return false;
+    const LBuffer *b = &w->p->buffers.at[s->buffer.v];
+    return b->channel == k
+           && w->p->outputs.at[b->image].channel_offset[k] == k * tessi_type_info(b->type)->bytes
+           && tessi_lexpr(w->p, s->a)->lanes == tessi_lexpr(w->p, first->a)->lanes
+           && !loads_image(w, s->a, b->image);
 }
 
 uint32_t tessi_c_pixel_stores(CWriter *w, const LBlock *block, uint32_t i)

@@ -136,6 +136,16 @@ bool tessi_loop_can_be_spread(const LoopProgram *p, LBufferId id, uint8_t lanes)
     return b->kind == LBUF_OUTPUT && tessi_loop_can_be_apart(p, id, lanes);
 }
 
+bool tessi_loop_same_pixels(const LoopProgram *p, const LStmt *a, const LStmt *b)
+{
+    const LBuffer *of = &p->buffers.at[a->buffer.v], *to = &p->buffers.at[b->buffer.v];
+    bool same = a->kind == LSTMT_STORE && b->kind == LSTMT_STORE && of->kind == LBUF_OUTPUT
+                && to->kind == LBUF_OUTPUT && of->image == to->image && a->n_index == b->n_index;
+    for (int d = 0; same && d < a->n_index; d++)
+        same = a->index[d].v == b->index[d].v;
+    return same;
+}
+
 bool tessi_loop_can_be_both(const LoopProgram *p, LBufferId id, uint8_t lanes)
 {
     const ScalarType t = p->buffers.at[id.v].type;

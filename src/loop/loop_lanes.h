@@ -23,6 +23,8 @@ LExprId tessi_lexpr_low_byte(LoopProgram *p, LExprId a);
 bool tessi_loop_is_dense(const LoopProgram *p, LBufferId b);
 /* Elements of pixels that a vector is stored to, one of each pixel: of few bytes, by shuffles. */
 bool tessi_loop_can_be_spread(const LoopProgram *p, LBufferId b, uint8_t lanes);
+/* Both statements store elements of the same pixels of an output. */
+bool tessi_loop_same_pixels(const LoopProgram *p, const LStmt *a, const LStmt *b);
 /* Elements that LEXPR_BOTH loads two of: side by side, as values, and two in no more than 8 bytes. */
 bool tessi_loop_can_be_both(const LoopProgram *p, LBufferId b, uint8_t lanes);
 /* How many elements those of the lanes lie apart (LLOAD_APART); backwards: less than 0; 0 = another load. */

@@ -92,23 +92,13 @@ static bool is_calm(const Late *l, const LBlock *block, bool inside)
     return true;
 }
 
-/* Elements of the same pixels. */
-static bool is_beside(const Late *l, const LStmt *s, const LStmt *t)
-{
-    const LBuffer *of = &l->p->buffers.at[s->buffer.v], *b = &l->p->buffers.at[t->buffer.v];
-    bool same = b->kind == of->kind && b->kind == LBUF_OUTPUT && b->image == of->image;
-    for (int d = 0; same && d < s->n_index; d++)
-        same = s->index[d].v == t->index[d].v;
-    return same;
-}
-
 /* Moves the first of the stores, and the others of the same pixels behind it. */
 static void put_pixels(Late *l, LBlock *late, LBlock *out)
 {
     uint32_t n = 0;
     LStmt *first = late->at[0];
     for (uint32_t i = 0; i < late->n; i++) {
-        if (i == 0 || is_beside(l, first, late->at[i]))
+        if (i == 0 || tessi_loop_same_pixels(l->p, first, late->at[i]))
             VEC_PUSH(l->p->arena, out, late->at[i]);
         else
             late->at[n++] = late->at[i];

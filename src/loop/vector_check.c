@@ -327,15 +327,8 @@ static bool fills_pixels(const Vectors *v, const LBlock *block, const LStmt *s)
 {
     const uint32_t n = tessi_loop_channels(v->p, s->buffer);
     uint32_t found = 0;
-    for (uint32_t i = 0; i < block->n; i++) {
-        const LStmt *t = block->at[i];
-        bool same = t->kind == LSTMT_STORE && t->n_index == s->n_index
-                    && tessi_loop_channel(v->p, s->buffer, v->p->buffers.at[t->buffer.v].channel).v
-                           == t->buffer.v;
-        for (int d = 0; same && d < s->n_index; d++)
-            same = t->index[d].v == s->index[d].v;
-        found += same;
-    }
+    for (uint32_t i = 0; i < block->n; i++)
+        found += tessi_loop_same_pixels(v->p, s, block->at[i]);
     return found == n;
 }
 
