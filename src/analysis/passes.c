@@ -2,11 +2,12 @@
 #include "analysis/passes.h"
 #include "graph/graph_passes.h"
 
-Graph *tessi_graph_exact_passes(const Graph *g, Arena *a)
+Graph *tessi_graph_exact_passes(const Graph *g, Arena *a, bool packed)
 {
     Arena *scratch = tessi_scratch_open(a);
     Graph *work = tessi_graph_copy_live(g, scratch);
     tessi_pass_short(work);
+    work = packed ? tessi_graph_pixels(work, scratch) : work;
     work = tessi_graph_common_windows(work, scratch);
     tessi_pass_median(work, scratch);
     tessi_pass_inside(work); /* of what stages and medians made anew read */

@@ -5,11 +5,19 @@
 
 #include "graph/graph.h"
 
-/* A new graph with the same results, cheaper to compute, for every target alike. */
-Graph *tessi_graph_exact_passes(const Graph *g, Arena *a);
+/* Images of so many dimensions may become pixels: matrices of points stay what they are, but not the sums of columns
+ * of a picture. */
+enum { MOST_FIELDS = 4, FIELDS_OF_INPUTS_FROM = 3, FIELDS_OF_RESULTS_FROM = 2 };
+
+/* A new graph with the same results, cheaper to compute, for every target alike. `packed`: pixels of images lie one
+ * behind the other, so that their last dimension may become fields. */
+Graph *tessi_graph_exact_passes(const Graph *g, Arena *a, bool packed);
 
 /* Reductions along a dimension of at most 16 points are written out. In place. */
 void tessi_pass_short(Graph *g);
+/* Images whose last dimension has a few points become images of pixels, and stages one a channel. Returns `g` itself
+ * when there is none. */
+Graph *tessi_graph_pixels(Graph *g, Arena *a);
 /* What is computed at several places of a piece becomes a stage. Returns `g` itself when there is none. */
 Graph *tessi_graph_common_windows(Graph *g, Arena *a);
 /* Medians of few values become networks of minima and maxima. In place. */

@@ -70,8 +70,10 @@ struct Variant {
     Variant *next; /* guarded by the lock of the program, like its users and whether it is listed */
     int users;     /* runs in progress: a variant in use is not dropped */
     bool is_listed;
-    VEC(FrontConstant) constants; /* its identity, set before it is listed */
-    mtx_t lock;                   /* guards all that follows until it is made */
+    /* its identity, set before it is listed: */
+    VEC(FrontConstant) constants;
+    bool is_packed; /* the pixels of its images lie one behind the other */
+    mtx_t lock;     /* guards all that follows until it is made */
     bool has_lock;
     /* why there is no graph, of a variant whose text is at fault for its constants */
     Failure broken;

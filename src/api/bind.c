@@ -32,7 +32,7 @@ static bool check_agreements(const tess_program *p, const Variant *v, const int6
 bool tessi_bind_sizes(const tess_program *p, const Variant *v, const tess_args *a, Arena *arena,
                       int64_t *params, Failure *f)
 {
-    const Graph *g = v->graph;
+    const Graph *g = v->meaning; /* with dimensions that pixels may have taken up */
     const int64_t **sizes = ARENA_NEW_ARRAY(arena, const int64_t *, g->inputs.n);
     for (uint32_t i = 0; i < g->inputs.n; i++) {
         int64_t k = tessi_input_number(p, g->inputs.at[i].name);
@@ -83,11 +83,12 @@ const BoundImage *tessi_bound_input(const tess_program *p, const tess_args *a, c
     return &a->inputs[tessi_input_number(p, name)];
 }
 
-static void describe(const Image *image, const BoundImage *b, InterpImage *out)
+/* In all dimensions of the tensor, whichever of them the graph at hand has. */
+static void describe(const BoundImage *b, InterpImage *out)
 {
     size_t unit = b->tensor.dtype.bits / 8u; /* of a stride */
     out->data = (char *)b->tensor.data + b->tensor.byte_offset;
-    for (int d = 0; d < image->n_dims; d++) {
+    for (int d = 0; d < b->tensor.ndim && d < MAX_DIMS; d++) {
         out->size[d] = b->shape[d];
         out->stride_bytes[d] = b->strides[d] * (int64_t)unit;
     }
@@ -106,7 +107,7 @@ static bool bind_inputs(const tess_program *p, const Variant *v, const tess_args
             return tessi_failf(f, TESS_ERROR_ARGUMENT,
                                "of the %s '%s' the shape is given, and no pixels",
                                image->is_mask ? "mask" : "image", image->name);
-        describe(image, &a->inputs[k], &out->inputs[i]);
+        describe(&a->inputs[k], &out->inputs[i]);
     }
     return true;
 }
@@ -228,7 +229,7 @@ static bool bind_result(const tess_info *info, const Variant *v, uint32_t number
                 f, TESS_ERROR_ARGUMENT,
                 "the memory for result '%s' has size %lld in dimension %d, but the result has %lld",
                 info->name, (long long)b->shape[d], d, (long long)shape[d]);
-    describe(image, b, out);
+    describe(b, out);
     return true;
 }
 

@@ -273,7 +273,7 @@ static bool find_meaning(const tess_program *p, Variant *v, tess_diags *d, doubl
     tessi_analyse_ranges(&ranges, &v->arena);
     tessi_warn_values(&ranges, v->meaning, &d->diags);
     note(v, "simplify", &begun);
-    v->graph = tessi_graph_exact_passes(v->meaning, &v->arena);
+    v->graph = tessi_graph_exact_passes(v->meaning, &v->arena, v->is_packed);
     if (!verified(v->graph, "exact passes", d))
         return false;
     note(v, "exact", &begun);
@@ -437,7 +437,7 @@ static const char *written_as(tess_program *p, const Variant *v, uint32_t i)
 
 static void label_output(tess_program *p, const Variant *v, uint32_t i, Input *out)
 {
-    const Image *image = &v->graph->outputs.at[i];
+    const Image *image = &v->meaning->outputs.at[i];
     int64_t size;
     const char *written = written_as(p, v, i);
     out->info.label = written ? written : out->info.name;
@@ -446,7 +446,7 @@ static void label_output(tess_program *p, const Variant *v, uint32_t i, Input *o
         out->info.nodata = v->lowered->outputs.at[i].nodata;
     }
     out->info.is_number =
-        image->n_dims == 1 && tessi_size_is_const(v->graph, image->size[0], &size) && size == 1;
+        image->n_dims == 1 && tessi_size_is_const(v->meaning, image->size[0], &size) && size == 1;
 }
 
 static void make_signature(tess_program *p, const Variant *v)
@@ -461,7 +461,7 @@ static void make_signature(tess_program *p, const Variant *v)
         const char *name = decl->name.text;
         bool known = true;
         if (decl->kind == AST_DECL_IMAGE) {
-            known = fill_image(p, v->graph, &last, name, &in);
+            known = fill_image(p, v->meaning, &last, name, &in);
             in.info.is_any = known && tessi_is_open(p, decl);
         } else if (decl->kind == AST_DECL_SCALAR) {
             known = fill_scalar(p, v, name, &in);
@@ -474,7 +474,7 @@ static void make_signature(tess_program *p, const Variant *v)
     for (uint32_t i = 0; i < v->graph->outputs.n; i++) {
         Input out = { 0 };
         out.info.struct_size = sizeof out.info;
-        fill_channels(p, &v->graph->outputs.at[i], &out);
+        fill_channels(p, &v->meaning->outputs.at[i], &out);
         label_output(p, v, i, &out);
         VEC_PUSH(&p->arena, &p->outputs, out);
     }

@@ -91,15 +91,32 @@ bool tessi_has_transforms(const Plan *plan)
     return false;
 }
 
+static bool same_form(const Image *a, const Image *b)
+{
+    return a->n_dims == b->n_dims && a->channels.n == b->channels.n;
+}
+
+/* Both have images of pixels where the other has: runs hand over the same. */
+static bool same_forms(const Graph *a, const Graph *b)
+{
+    for (uint32_t i = 0; i < a->inputs.n; i++)
+        if (!same_form(&a->inputs.at[i], &b->inputs.at[i]))
+            return false;
+    for (uint32_t i = 0; i < a->outputs.n; i++)
+        if (!same_form(&a->outputs.at[i], &b->outputs.at[i]))
+            return false;
+    return true;
+}
+
 /* The graph that is planned has small masks written out, point by point. */
 static const Graph *rolled_graph(const tess_program *p, Variant *v, Failure *f)
 {
     Graph *g = tessi_graph_simplify_rolled(v->lowered, &v->arena, (FpMode)p->options.fp);
-    g = tessi_graph_exact_passes(g, &v->arena);
+    g = tessi_graph_exact_passes(g, &v->arena, v->is_packed);
     const char *fault = tessi_graph_verify(g);
     if (fault)
         tessi_failf(f, TESS_ERROR_INTERNAL, "internal error in pass 'simplify': %s", fault);
-    return fault ? NULL : g;
+    return fault || !same_forms(g, v->graph) ? NULL : g;
 }
 
 LoopProgram *tessi_general_loops(const tess_program *p, Variant *v, int64_t **params, uint32_t *n,

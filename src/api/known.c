@@ -62,6 +62,7 @@ static void add_front(CacheKey *k, const tess_program *p, const Variant *v)
         add_number(k, c->value);
     }
     add_text(k, NULL);
+    add_number(k, v->is_packed);
     add_number(k, p->types.n);
     VEC_FOREACH (const FrontType, t, &p->types) {
         add_text(k, t->name);

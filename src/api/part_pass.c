@@ -159,7 +159,7 @@ static bool compile(tess_parts *p, RunPass *pass, bool is_last, Failure *f)
     o.plan = is_last || named ? o.plan : NULL;
     tessi_text_init(&text, &p->arena);
     const Graph *g = tessi_parts_rolled(p->program, pass->part.graph, &p->arena);
-    tessi_graph_print(tessi_graph_exact_passes(g, &p->arena), &text);
+    tessi_graph_print(tessi_graph_exact_passes(g, &p->arena, p->v->is_packed), &text);
     if (tess_compile(tessi_text_str(&text), text.n, "part", &o, &pass->program, &diags) != TESS_OK)
         tessi_failf(f, TESS_ERROR_INTERNAL, "the program of a part does not compile: %.400s",
                     diags ? tess_diags_text(diags, 0) : "out of memory");

@@ -143,7 +143,7 @@ static void add_pass(Text *out, tess_parts *p, const Image *output, bool whole_r
     tessi_part_pass(p->graph, &p->arena, p->params, output, whole_rows ? &whole_rows : NULL, 1, 0,
                     &pass);
     tessi_text_init(&graph, &p->arena);
-    tessi_graph_print(tessi_graph_exact_passes(pass.graph, &p->arena), &graph);
+    tessi_graph_print(tessi_graph_exact_passes(pass.graph, &p->arena, false), &graph);
     add_name(out, "\"text\": ", tessi_text_str(&graph));
     add_images(out, p, &pass);
     add_target(out, p, &pass, output->channels.at[0].stage);

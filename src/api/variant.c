@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/passes.h"
 #include "api/backend.h"
 
 enum { MOST_VARIANTS = 64 }; /* a caller that sweeps a constant must not fill the memory */
@@ -12,6 +13,7 @@ Variant *tessi_variant_new(const Backend *b)
     if (!v)
         return NULL;
     v->backend = b;
+    v->is_packed = true; /* until something else is given */
     tessi_arena_init(&v->arena, NULL, NULL);
     v->has_lock = mtx_init(&v->lock, mtx_plain) == thrd_success;
     if (v->has_lock)
@@ -94,8 +96,30 @@ static const tess_info *missing_image(const tess_program *p, const tess_args *ar
     return NULL;
 }
 
+/* Whether pixels of some elements lie one behind the other, so that these may be taken as their fields. */
+static bool is_packed(const tess_info *info, const BoundImage *b, int least_dims)
+{
+    const int last = b->tensor.ndim - 1;
+    return info->is_struct || b->tensor.ndim < least_dims || b->shape[last] > MOST_FIELDS
+           || b->shape[last - 1] == 1 || b->strides[last - 1] == b->shape[last];
+}
+
+static bool all_packed(const tess_program *p, const tess_args *args)
+{
+    for (uint32_t i = 0; args && i < p->inputs.n; i++)
+        if (args->inputs[i].set
+            && !is_packed(&p->inputs.at[i].info, &args->inputs[i], FIELDS_OF_INPUTS_FROM))
+            return false;
+    for (uint32_t i = 0; args && i < p->outputs.n; i++)
+        if (args->outputs[i].set
+            && !is_packed(&p->outputs.at[i].info, &args->outputs[i], FIELDS_OF_RESULTS_FROM))
+            return false;
+    return true;
+}
+
 static void collect(const tess_program *p, const tess_args *args, Variant *v)
 {
+    v->is_packed = all_packed(p, args);
     VEC_FOREACH (const ProgramConstant, c, &p->constants) {
         double value;
         if (constant_value(p, args, c, &value)) {
@@ -108,6 +132,8 @@ static void collect(const tess_program *p, const tess_args *args, Variant *v)
 /* Whether an existing variant has just the constants that these arguments give. */
 static bool fits(const tess_program *p, const tess_args *args, const Variant *v)
 {
+    if (v->is_packed != all_packed(p, args))
+        return false;
     VEC_FOREACH (const ProgramConstant, c, &p->constants) {
         double wanted = 0, has = 0;
         bool is_wanted = constant_value(p, args, c, &wanted), is_set = false;

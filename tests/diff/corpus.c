@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/passes.h"
 #include "api/api.h"
 #include "support.h"
 
@@ -177,6 +178,13 @@ static DLTensor *new_tensor(DLDataType dtype, int ndim, const int64_t *shape, in
     memset(t->data, PATTERN, bytes + 64);
     t->byte_offset = 0;
     return t;
+}
+
+/* Rows are of pixels also where these are short lines of an image that has at least so many dimensions. */
+static int dims_of_rows(const tess_info *info, const int64_t *shape, int least)
+{
+    const int n = info->ndim;
+    return n - (!info->is_struct && n >= least && shape[n - 1] <= MOST_FIELDS);
 }
 
 static void free_tensor(DLTensor *t)
@@ -365,7 +373,7 @@ static DLDataType tensor_type(const tess_info *info, int64_t *pixel)
 static bool bind(const CorpusCase *c, const CorpusSetting *s, CorpusRun *run,
                  const tess_constant *constants, size_t n, Text *why)
 {
-    const Graph *g = run->program->variants->graph;
+    const Graph *g = run->program->variants->meaning;
     for (size_t i = 0; i < tess_program_inputs(run->program); i++) {
         tess_info info = { .struct_size = sizeof info };
         tess_program_input(run->program, i, &info);
@@ -380,8 +388,8 @@ static bool bind(const CorpusCase *c, const CorpusSetting *s, CorpusRun *run,
             for (int d = 0; d < info.ndim; d++)
                 if (shape[d] < 1)
                     return tessi_text_addf(why, "input %s would be empty", info.name), false;
-            DLTensor *t = new_tensor(dtype, info.ndim + (info.is_struct ? 1 : 0), shape, info.ndim,
-                                     s->padded);
+            DLTensor *t = new_tensor(dtype, info.ndim + (info.is_struct ? 1 : 0), shape,
+                                     dims_of_rows(&info, shape, FIELDS_OF_INPUTS_FROM), s->padded);
             run->in[run->n_in++] = t;
             fill(&info, t, s->expected_inputs ? values_of(c, info.name) : NULL,
                  tessi_hash_u64(s->seed, (uint64_t)run->n_in));
@@ -403,7 +411,7 @@ static bool bind(const CorpusCase *c, const CorpusSetting *s, CorpusRun *run,
 static bool bind_results(const CorpusSetting *s, CorpusRun *run, const tess_constant *constants,
                          size_t n, Text *why)
 {
-    const Graph *g = run->program->variants->graph;
+    const Graph *g = run->program->variants->meaning;
     for (size_t o = 0; o < tess_program_outputs(run->program); o++) {
         tess_info info = { .struct_size = sizeof info };
         tess_program_output(run->program, o, &info);
@@ -416,7 +424,8 @@ static bool bind_results(const CorpusSetting *s, CorpusRun *run, const tess_cons
             if (shape[d] < 1)
                 return tessi_text_addf(why, "result %s would be empty", info.name), false;
         run->out[run->n_out] =
-            new_tensor(dtype, info.ndim + (info.is_struct ? 1 : 0), shape, info.ndim, s->padded);
+            new_tensor(dtype, info.ndim + (info.is_struct ? 1 : 0), shape,
+                       dims_of_rows(&info, shape, FIELDS_OF_RESULTS_FROM), s->padded);
         if (tess_args_output(run->args, o, run->out[run->n_out++]) != TESS_OK)
             return tessi_text_add(why, tess_args_error(run->args)), false;
     }

@@ -332,6 +332,21 @@ def test_any_size_type_and_border(m, n, dtype, border):
     assert (p(a) == wide[0:m, 3:3 + n]).all() and p(a).dtype == a.dtype
 
 
+@pytest.mark.parametrize("channels", [1, 3, 4])
+def test_channels_are_pixels_or_a_slice_of_wider_ones(rng, channels):
+    program = tessera.compile("""stencil f(vector#3 uint8 X) { return X@[0, 1, 0] - 0.5 * X@[-1, 0, 1]; }
+        parameter M, N; vector#3 uint8 a[M, N, %d]; return f(a:wrap), sum(a, 0);""" % channels)
+    a = rng.integers(0, 256, (9, 31, 5), np.uint8)
+    wanted = np.roll(a, -1, 1)[..., :channels] - np.float32(0.5) * np.roll(np.roll(a, 1, 0)[..., :channels], -1, 2)
+    for image in a[..., :channels], a[..., :channels].copy():
+        out = np.zeros((9, 31, 6), np.float32), np.zeros((31, 7), np.int64)
+        for result in program(image), program(image, out=(out[0][..., :channels], out[1][..., :channels])):
+            assert (result[0] == wanted).all() and (result[1] == a[..., :channels].sum(0)).all()
+        assert not out[0][..., channels:].any() and not out[1][..., channels:].any()
+    with pytest.raises(tessera.ArgumentError, match="declared"):
+        program(a)
+
+
 def test_import_is_cheap_and_lazy():
     code = "import sys, tessera; sys.exit('numpy' in sys.modules or 'tessera._core' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

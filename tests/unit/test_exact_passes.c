@@ -12,7 +12,7 @@
 
 static Graph *passed(Arena *a, const char *text)
 {
-    Graph *g = tessi_graph_exact_passes(testing_read(a, text, NULL), a);
+    Graph *g = tessi_graph_exact_passes(testing_read(a, text, NULL), a, true);
     const char *fault = tessi_graph_verify(g);
     if (fault)
         fail_msg("%s\n%s", fault, text);
@@ -348,7 +348,7 @@ static void test_random_graphs_keep_their_bits(void **state)
         Arena *a = *state;
         Graph *g = random_graph(a, seed);
         if (!tessi_graph_verify(g)) {
-            Graph *s = tessi_graph_exact_passes(g, a);
+            Graph *s = tessi_graph_exact_passes(g, a, true);
             assert_null(tessi_graph_verify(s));
             run_random(a, g, s, seed);
         }
@@ -427,6 +427,45 @@ static void test_compositions_stay_where_they_must(void **state)
         assert_string_equal(reader_of_wide(*state, stays[k]), stays[k]);
 }
 
+/* How many stages there are of an image of channels and `rest`, and whether its channels are fields. */
+static uint32_t stages_of_channels(Arena *a, const char *rest, bool *are_fields)
+{
+    const char *text = tessi_sprintf(a,
+                                     "graph g\nparam M, N\nimage C[M, N, 3] uint8\n"
+                                     "stage C[M, N, 3] uint8 = image C\n%s",
+                                     rest);
+    const Graph *g = passed(a, text);
+    *are_fields = g->inputs.at[0].is_struct;
+    return g->stages.n - 1;
+}
+
+static void test_channels_become_fields_where_they_are_known(void **state)
+{
+    static const struct Case {
+        uint32_t stages;
+        bool are_fields;
+        const char *rest;
+    } cases[] = {
+        { 6, true,
+          "stage y[M, N, 3] uint8 = C@[0,1,1]:[clamp,clamp,wrap]\noutput y[M, N, 3] uint8 = y\n" },
+        { 8, true, "stage y int64 = reduce sum C\nstage z[1] int64 = y\noutput z[1] int64 = z\n" },
+        { 4, true, "stage y[M, N] uint8 = C@[0,0,=2]\noutput y[M, N] uint8 = y\n" },
+        { 6, true, "stage y[N, 3] int64 = reduce sum C along 0\noutput y[N, 3] int64 = y\n" },
+        /* which channel is read is known by the run alone; along the channels; the other way round */
+        { 2, false,
+          "stage y[M, N] uint8 = C@[0,0,{min(index(1), 2)}]:clamp\noutput y[M, N] uint8 = y\n" },
+        { 2, false, "stage y[M, N, 3] int64 = scan sum C along 2\noutput y[M, N, 3] int64 = y\n" },
+        { 2, false,
+          "stage y[3, N, M] uint8 = C@[(0,1,2),(0,1,1),(0,1,0)]\noutput y[3, N, M] uint8 = y\n" },
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        bool are_fields;
+        const uint32_t n = stages_of_channels(*state, cases[k].rest, &are_fields);
+        if (n != cases[k].stages || are_fields != cases[k].are_fields)
+            fail_msg("%u stages, %s:\n%s", n, are_fields ? "fields" : "no fields", cases[k].rest);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -442,6 +481,7 @@ int main(void)
         GRAPH_TEST(test_common_windows_are_stages),
         GRAPH_TEST(test_readers_of_compositions_are_composed),
         GRAPH_TEST(test_compositions_stay_where_they_must),
+        GRAPH_TEST(test_channels_become_fields_where_they_are_known),
         GRAPH_TEST(test_bodies_keep_their_bits),
         GRAPH_TEST(test_shifted_copies_keep_their_bits),
         GRAPH_TEST(test_random_graphs_keep_their_bits),

@@ -248,7 +248,7 @@ static void test_texts(void **state)
             "X\nstage y[M, N] float = %s\noutput y[M, N] float = y\n",
             cases[k][0]);
         const Graph *g = tessi_graph_simplify(testing_read(*state, text, NULL), *state, FP_DEFAULT);
-        g = tessi_graph_exact_passes(g, *state);
+        g = tessi_graph_exact_passes(g, *state, true);
         assert_int_equal(g->forms.n, 1);
         Text said;
         tessi_text_init(&said, *state);
