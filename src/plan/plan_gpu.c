@@ -332,6 +332,16 @@ static bool is_wide(const KernelCost *cost, uint32_t vector, uint32_t columns, u
            || (cost->steps[0] > 1 && rows * cost->steps[0] > ROWS);
 }
 
+/* The fewest columns of a thread with several rows: one where two pixels are more than a vector. */
+static uint32_t least_columns(const Chooser *c, const PlanGroup *group)
+{
+    enum { VECTOR = 16 };
+    VEC_FOREACH (const StageId, member, &group->members)
+        if (tessi_need_is_apart(c->f, *member) && 2 * c->f->pixel[member->v] > VECTOR)
+            return 1;
+    return 2;
+}
+
 /* The best register tile of the group, where one is better than a point a thread, which `best` is. */
 static void try_register_tiles(Chooser *c, const PlanGroup *group, Kernel *best)
 {
@@ -348,12 +358,14 @@ static void try_register_tiles(Chooser *c, const PlanGroup *group, Kernel *best)
     const bool in_plane = tiles && tessi_plan_stays_in_plane(c->f, c->p, group);
     const uint32_t vector = tessi_plan_vector_columns(c->f, &group->members);
     const int64_t few = few_columns(c, group);
-    for (uint32_t columns = vector; tiles && columns >= 2; columns /= 2) {
+    const uint32_t least = least_columns(c, group);
+    for (uint32_t columns = vector; tiles && columns >= least; columns /= 2) {
         for (size_t i = 0; i < 2 * HEIGHTS && rows[i / 2]; i++) {
             bool whole = !few || few % columns == 0; /* else some thread has no whole tile */
             /* else vectors are short, of rows or of columns */
             whole = whole && (!crossed || (columns == vector && rows[i / 2] >= columns));
-            if (columns * rows[i / 2] > c->facts->most_points || (i % 2 && !small) || !whole)
+            if (columns * rows[i / 2] == 1 || columns * rows[i / 2] > c->facts->most_points
+                || (i % 2 && !small) || !whole)
                 continue;
             PlanGroup tried = *group;
             tessi_plan_set_kernel(&tried, KERNEL_REGISTER);

@@ -363,14 +363,14 @@ static void count_loads(Counter *c, uint32_t i, Sums *sum)
     c->cost.nodes += n;
 }
 
-/* Pixels of which the kernel stores all channels are stored in vectors. Other channels one by one: what threads side
- * by side store lies apart, and the second cache takes whole sectors. */
+/* Pixels of which the kernel stores all channels are stored in vectors, or fill sectors one after the other. Other
+ * channels one by one: what threads side by side store lies apart, and the second cache takes whole sectors. */
 static void count_stores_apart(Counter *c, StageId id)
 {
     const Machine *m = c->m;
     const double points = (double)(c->rows * c->columns);
     const int64_t width = elements_at_once(c, id, c->columns);
-    if (width > 1 && channels_in_use(c, id, true) == c->f->channels[id.v]) {
+    if (channels_in_use(c, id, true) == c->f->channels[id.v]) {
         c->cost.instructions += points / (double)width;
         return;
     }
@@ -436,7 +436,7 @@ static void count_work(Counter *c, uint32_t i, Sums *sum)
         sum->places += n * words_of(c, size);
     }
     if (need->root && !is_shared(c, id))
-        sum->bytes += tessi_type_info(tessi_stage(c->f->g, id)->type)->bytes;
+        sum->bytes += tessi_gpu_stored_bytes(c->f, c->m, id, (double)c->columns);
     if (need->root && !is_shared(c, id) && tessi_need_is_apart(c->f, id))
         count_stores_apart(c, id);
     if (tessi_stage(c->f->g, id)->kind == STAGE_HISTOGRAM)

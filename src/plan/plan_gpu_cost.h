@@ -12,6 +12,8 @@ double tessi_gpu_issue_seconds(const Machine *m, double instructions);
 /* Of loads that hit the cache of a multiprocessor, by threads whose columns lie side by side. */
 double tessi_gpu_cache_seconds(const Machine *m, double loads, double element_bytes,
                                int64_t columns);
+/* Bytes that memory moves for an element of a stage that is stored, by threads with so many columns. */
+double tessi_gpu_stored_bytes(const PlanFacts *f, const Machine *m, StageId id, double columns);
 /* What memory, instructions and caches take together. */
 double tessi_gpu_overlapped(const Machine *m, double memory, double issue, double cache);
 /* Instructions of one evaluation of a stage. */

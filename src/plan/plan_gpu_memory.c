@@ -13,6 +13,19 @@ double tessi_gpu_cache_seconds(const Machine *m, double loads, double element_by
     return loads * (lines > 1 ? lines : 1) / (PLAN_WARP * m->ghz * 1e9 * (double)m->cores);
 }
 
+/* A thread stores its part of a row in vectors of 16 bytes. Where it has several, what threads side by side store lies
+ * apart, and sectors come to the memory in pieces: of reals in pixels of 2, 3 and 4, and doubles in pixels of 3, with
+ * 1, 2 and 4 columns a thread, by the root of what is beyond a vector (H200, within 20 %). */
+double tessi_gpu_stored_bytes(const PlanFacts *f, const Machine *m, StageId id, double columns)
+{
+    enum { VECTOR = 16 };
+    const double bytes = tessi_type_info(tessi_stage(f->g, id)->type)->bytes;
+    const double row = (tessi_need_is_apart(f, id) ? f->pixel[id.v] : bytes) * columns;
+    if (columns == 1)
+        return bytes;
+    return bytes * (1 + m->spread_share * sqrt(fmax(row / VECTOR - 1, 0)));
+}
+
 double tessi_gpu_lanes(const Machine *m)
 {
     return (double)m->vector_bytes / 4;
