@@ -47,18 +47,20 @@ static LExprId fills_caches(Lower *l, const PlanGroup *group)
     return tessi_l_op(l, OP_LE, tessi_l_int(l, l->machine->l3_bytes / 2), bytes);
 }
 
-/* So many pieces of the only member, which are computed at the same points. */
+/* So many pieces of each member, which are computed at the same points. */
 static void run_pieces(Lower *l, const PlanGroup *group, uint32_t begin, uint32_t n)
 {
-    const StageId id = group->members.at[0];
-    const Stage *s = tessi_stage(l->g, id);
-    StageId *stage = ARENA_NEW_ARRAY(l->arena, StageId, n);
-    ExprId *roots = ARENA_NEW_ARRAY(l->arena, ExprId, n);
-    for (uint32_t i = 0; i < n; i++) {
-        stage[i] = id;
-        roots[i] = s->pieces.at[begin + i].body;
+    const StageList *members = &group->members;
+    const Stage *s = tessi_stage(l->g, members->at[0]);
+    StageId *stage = ARENA_NEW_ARRAY(l->arena, StageId, n * members->n);
+    ExprId *roots = ARENA_NEW_ARRAY(l->arena, ExprId, n * members->n);
+    Piece *piece = ARENA_NEW_ARRAY(l->arena, Piece, n * members->n);
+    for (uint32_t i = 0; i < n * members->n; i++) {
+        stage[i] = members->at[i % members->n];
+        piece[i] = tessi_stage(l->g, stage[i])->pieces.at[begin + i / members->n];
+        roots[i] = piece[i].body;
     }
-    Job job = { .stage = stage, .piece = &s->pieces.at[begin], .n = n, .roots = roots };
+    Job job = { .stage = stage, .piece = piece, .n = n * members->n, .roots = roots };
     job.part = n == s->pieces.n ? "" : tessi_sprintf(l->arena, "_part%d", (int)begin);
     Nest nest = { 0 };
     tessi_piece_range(l, s, job.piece, &nest);
@@ -97,7 +99,7 @@ void tessi_lower_group(Lower *l, const PlanGroup *group)
         return;
     }
     if (!tessi_pieces_cover(l, first)) {
-        Job zeros = { .stage = group->members.at, .n = 1, .part = "_clear" };
+        Job zeros = { .stage = group->members.at, .n = group->members.n, .part = "_clear" };
         tessi_nest_whole(l, first, &nest);
         run_job(l, group, &nest, &zeros);
     }

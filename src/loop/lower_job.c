@@ -63,7 +63,7 @@ static uint32_t piece_beside(const Lower *l, const Nest *nest, uint32_t i, int64
     const Job *job = nest->user;
     uint32_t k = 0;
     for (; k < job->n; k++) {
-        bool beside = true;
+        bool beside = job->stage[k].v == job->stage[i].v;
         for (uint8_t d = 0; d < nest->n_dims; d++) {
             int64_t at = -1;
             beside =
@@ -94,11 +94,11 @@ static void store_together(Lower *l, LBufferId to, const LExprId *index, uint8_t
 static void piece_stores(Lower *l, const Nest *nest, const LExprId *place)
 {
     const Job *job = nest->user;
-    const LBufferId to = l->buffer[job->stage[0].v];
     const uint32_t step = (uint32_t)job->piece->step[nest->n_dims - 1];
-    const bool vectors =
-        l->plan->gpu && step > 1 && tessi_vector_elements(l, to, step) == step; /* at most 16 */
     for (uint32_t i = 0; i < job->n; i++) {
+        const LBufferId to = l->buffer[job->stage[i].v];
+        const bool vectors =
+            l->plan->gpu && step > 1 && tessi_vector_elements(l, to, step) == step; /* at most 16 */
         LExprId index[MAX_DIMS], value[PLAN_MAX_OUTPUTS];
         uint32_t n = 0;
         for (uint8_t d = 0; d < nest->n_dims; d++)

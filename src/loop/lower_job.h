@@ -14,7 +14,7 @@ const ExprId *tessi_bodies(Lower *l, const StageId *stage, uint32_t n);
 /* Computes stages, or pieces of a stage at the same points, in a nest with its ranges set. */
 typedef struct Job {
     const StageId *stage; /* n of them */
-    const Piece *piece;   /* n of them, of one stage; NULL = plain stages */
+    const Piece *piece;   /* n of them, of these stages; NULL = plain stages */
     uint32_t n;
     const ExprId *roots; /* NULL = store zeros */
     bool to_scratch;

@@ -423,15 +423,29 @@ const Stage *tessi_plan_domain(const Graph *g, StageId id)
     return tessi_stage_is_whole(s) ? tessi_stage(g, s->source) : s;
 }
 
-bool tessi_plan_can_share_loops(const PlanFacts *f, StageId a, StageId b)
+/* They are put together on one lattice: each piece of one has the points of a piece of the other. */
+static bool same_lattice(const Stage *s, const Stage *t)
+{
+    bool same = s->kind == STAGE_COMPUTE && t->kind == STAGE_COMPUTE && s->pieces.n == t->pieces.n;
+    for (uint32_t i = 0; same && i < s->pieces.n; i++) {
+        const Piece *p = &s->pieces.at[i], *q = &t->pieces.at[i];
+        for (uint8_t d = 0; same && d < s->n_dims; d++)
+            same = p->step[d] == q->step[d] && p->offset[d].v == q->offset[d].v
+                   && p->count[d].v == q->count[d].v;
+    }
+    return same;
+}
+
+bool tessi_plan_can_share_loops(const PlanFacts *f, const Plan *p, StageId a, StageId b)
 {
     const Graph *g = f->g;
     const Stage *s = tessi_stage(g, a), *t = tessi_stage(g, b);
     const bool reduce = s->kind == STAGE_REDUCE && t->kind == STAGE_REDUCE && s->along == t->along
                         && !s->keys.v && !t->keys.v;
     const bool compute = tessi_stage_is_plain(g, s) && tessi_stage_is_plain(g, t);
-    return (reduce || compute) && tessi_plan_same_part(f, a, b)
-           && tessi_stage_same_domain(tessi_plan_domain(g, a), tessi_plan_domain(g, b));
+    return (reduce || compute || !p->gpu) && tessi_plan_same_part(f, a, b)
+           && tessi_stage_same_domain(tessi_plan_domain(g, a), tessi_plan_domain(g, b))
+           && (reduce || compute || same_lattice(s, t));
 }
 
 PlanGroup *tessi_plan_add_group(Plan *p, const Graph *g, StageId first)

@@ -198,7 +198,7 @@ const Stage *tessi_plan_domain(const Graph *g, StageId id);
 bool tessi_plan_same_part(const PlanFacts *f, StageId a, StageId b);
 /* plan_time.c: how often a stage is computed, as far as that is known before a run. */
 double tessi_plan_turns(const PlanFacts *f, StageId id);
-bool tessi_plan_can_share_loops(const PlanFacts *f, StageId a, StageId b);
+bool tessi_plan_can_share_loops(const PlanFacts *f, const Plan *p, StageId a, StageId b);
 /* Appends a group of one stage with the natural loops: dimensions in order, outermost parallel, last in vectors. */
 PlanGroup *tessi_plan_add_group(Plan *p, const Graph *g, StageId first);
 /* What a group computes: the stages of its passes, then its members. */

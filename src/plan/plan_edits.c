@@ -154,7 +154,7 @@ bool tessi_edit_separate(Editor *e, uint32_t i, uint32_t k)
 bool tessi_edit_join(Editor *e, uint32_t i, uint32_t k)
 {
     const PlanGroup *from = &e->from->groups.at[k];
-    if (!tessi_plan_can_share_loops(e->f, tessi_edit_about(e, i), tessi_edit_about(e, k)))
+    if (!tessi_plan_can_share_loops(e->f, e->from, tessi_edit_about(e, i), tessi_edit_about(e, k)))
         return false; /* most pairs: not worth a copy */
     Plan *p = tessi_plan_copy(e->arena, e->from);
     VEC_FOREACH (const StageId, s, &from->members)

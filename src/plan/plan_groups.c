@@ -51,7 +51,7 @@ static bool can_join(const Grouping *g, StageId id, const PlanGroup *group)
     const PlanFacts *f = g->f;
     const StageId first = group->members.at[0];
     const Stage *s = tessi_stage(f->g, id), *t = tessi_stage(f->g, first);
-    if (!tessi_plan_can_share_loops(f, id, first))
+    if (!tessi_plan_can_share_loops(f, g->p, id, first))
         return false;
     int64_t nodes = g->size->nodes[id.v], most = g->most_nodes;
     if (g->p->gpu && f->image[id.v] == f->image[first.v])

@@ -54,7 +54,7 @@ static const char *check_members(Check *c, uint32_t i)
             return tessi_sprintf(a, "stage '%s' is computed twice", name_of(c, *id));
         c->group_of[id->v] = i + 1;
         const Stage *s = tessi_stage(c->f->g, *id);
-        if (group->members.n > 1 && !tessi_plan_can_share_loops(c->f, *id, first))
+        if (group->members.n > 1 && !tessi_plan_can_share_loops(c->f, c->p, *id, first))
             return tessi_sprintf(a, "stage '%s' cannot share the loops of group '%s': %s",
                                  name_of(c, *id), group->name,
                                  tessi_stage_is_plain(c->f->g, s)
