@@ -433,12 +433,12 @@ TESS_PARTS_JOINED(4)
         TESS_JOINED(V, p, (int)sizeof(T))                                                       \
         TESS_JOIN_EACH(V)                                                                       \
     }
-/* Of elements as wide as their lanes. */
-#define TESS_VECTOR_JOIN_LANES(V, T, s)                                                          \
+/* Of elements as wide as their lanes, or of lanes that are more than parts have. I: an integer as wide as T. */
+#define TESS_VECTOR_JOIN_LANES(V, T, s, I)                                                       \
     TESS_FN void tess_join_##s##V(T *p, int count, tess_##s##V a, tess_##s##V b, tess_##s##V c,  \
                                   tess_##s##V d)                                                 \
     {                                                                                            \
-        TESS_LANE_ARRAY(V, TESS_PLACE_TYPE_##V, places);                                         \
+        TESS_LANE_ARRAY(V, I, places);                                                           \
         TESS_LANES_APART                                                                         \
         for (int k = 0; k < 4; k++) {                                                            \
             places two = { 0 }, three = { 0 }, four = { 0 };                                     \
@@ -447,9 +447,9 @@ TESS_PARTS_JOINED(4)
             TESS_LANES_APART                                                                     \
             for (int i = 0; i < TESS_LANES_##V; i++) {                                           \
                 const int at = k * TESS_LANES_##V + i, pixel = at / count, element = at % count; \
-                two[i] = element == 1 ? TESS_LANES_##V + pixel : pixel;                          \
-                three[i] = element == 2 ? TESS_LANES_##V + pixel : i;                            \
-                four[i] = element == 3 ? TESS_LANES_##V + pixel : i;                             \
+                two[i] = (I)(element == 1 ? TESS_LANES_##V + pixel : pixel);                     \
+                three[i] = (I)(element == 2 ? TESS_LANES_##V + pixel : i);                       \
+                four[i] = (I)(element == 3 ? TESS_LANES_##V + pixel : i);                        \
             }                                                                                    \
             tess_##s##V r = TESS_TWO(V, a, b, two);                                              \
             if (count > 2)                                                                       \
@@ -475,6 +475,57 @@ TESS_PARTS_JOINED(4)
                                    tess_##s##V d)                                     \
     {                                                                                 \
         tess_join_##s##V(p, 4, a, b, c, d);                                           \
+    }
+
+/* The same of pixels that stand beside each other: vectors of their elements become ones of all pixels in their order,
+ * the first half of them and the second. I: an integer as wide as T. */
+#define TESS_VECTOR_JOIN_PAIRS(V, T, s, I)                                                         \
+    TESS_FN tess_##s##V tess_zip_##s##V(tess_##s##V a, tess_##s##V b, int half)                    \
+    {                                                                                              \
+        TESS_LANE_ARRAY(V, I, places);                                                             \
+        places at = { 0 };                                                                         \
+        tess_##s##V r = { 0 };                                                                     \
+        TESS_LANES_APART                                                                           \
+        for (int i = 0; i < TESS_LANES_##V; i++) {                                                 \
+            const int lane = (half * TESS_LANES_##V + i) / 2;                                      \
+            at[i] = (I)(i % 2 ? TESS_LANES_##V + lane : lane);                                     \
+        }                                                                                          \
+        if (TESS_SHUFFLES_TWO)                                                                     \
+            return TESS_TWO(V, a, b, at);                                                          \
+        TESS_LANES_APART                                                                           \
+        for (int i = 0; i < TESS_LANES_##V; i++)                                                   \
+            r[i] = i % 2 ? b[at[i] - TESS_LANES_##V] : a[at[i]];                                   \
+        return r;                                                                                  \
+    }                                                                                              \
+    TESS_FN void tess_join_pairs_##s##V(T *p, int count, const tess_##s##V *a,                     \
+                                        const tess_##s##V *b)                                      \
+    {                                                                                              \
+        const int last = count - 1, c = last < 2 ? last : 2;                                       \
+        TESS_LANES_APART                                                                           \
+        for (int half = 0; half < 2; half++)                                                       \
+            tess_join_##s##V(p + half * count * TESS_LANES_##V, count,                             \
+                             tess_zip_##s##V(a[0], b[0], half), tess_zip_##s##V(a[1], b[1], half), \
+                             tess_zip_##s##V(a[c], b[c], half),                                    \
+                             tess_zip_##s##V(a[last], b[last], half));                             \
+    }                                                                                              \
+    TESS_FN void tess_join_pairs2_##s##V(T *p, tess_##s##V a, tess_##s##V b, tess_##s##V c,        \
+                                         tess_##s##V d)                                            \
+    {                                                                                              \
+        const tess_##s##V first[] = { a, b }, second[] = { c, d };                                 \
+        tess_join_pairs_##s##V(p, 2, first, second);                                               \
+    }                                                                                              \
+    TESS_FN void tess_join_pairs3_##s##V(T *p, tess_##s##V a, tess_##s##V b, tess_##s##V c,        \
+                                         tess_##s##V d, tess_##s##V e, tess_##s##V f)              \
+    {                                                                                              \
+        const tess_##s##V first[] = { a, b, c }, second[] = { d, e, f };                           \
+        tess_join_pairs_##s##V(p, 3, first, second);                                               \
+    }                                                                                              \
+    TESS_FN void tess_join_pairs4_##s##V(T *p, tess_##s##V a, tess_##s##V b, tess_##s##V c,        \
+                                         tess_##s##V d, tess_##s##V e, tess_##s##V f,              \
+                                         tess_##s##V g, tess_##s##V h)                             \
+    {                                                                                              \
+        const tess_##s##V first[] = { a, b, c, d }, second[] = { e, f, g, h };                     \
+        tess_join_pairs_##s##V(p, 4, first, second);                                               \
     }
 
 #endif

@@ -201,7 +201,7 @@ void tessi_c_use_both(CWriter *w, ScalarType t);
 /* Elements of type t at a distance, to load and to store. */
 void tessi_c_use_apart(CWriter *w, ScalarType t, bool back);
 void tessi_c_use_spread(CWriter *w, ScalarType t);
-void tessi_c_use_join(CWriter *w, ScalarType t);
+void tessi_c_use_join(CWriter *w, ScalarType t, bool pairs); /* pairs: of pixels */
 void tessi_c_use_each_by(CWriter *w, ScalarType element, ScalarType index, bool table);
 void tessi_c_use_ramp(CWriter *w, ScalarType t);
 void tessi_c_use_half(CWriter *w);

@@ -403,7 +403,7 @@ int tessi_c_vector_append(CWriter *w, LExprId id)
 
 /* ---- Stores ------------------------------------------------------------------------------------------------------ */
 
-/* One element of each pixel. */
+/* One element of each pixel, or point of a lattice. */
 static void spread_store(CWriter *w, const LStmt *s, ScalarType element)
 {
     tessi_c_use_spread(w, element);
@@ -411,6 +411,8 @@ static void spread_store(CWriter *w, const LStmt *s, ScalarType element)
     tessi_text_add(&w->line, "&");
     tessi_c_place(w, s->buffer, s->index);
     tessi_text_add(&w->line, ", ");
+    if (s->flags & LSTORE_APART)
+        tessi_text_addf(&w->line, "%d * ", (int)s->step);
     tessi_c_step(w, s->buffer, s->n_index - 1);
     tessi_text_add(&w->line, ", ");
     tessi_c_expr(w, s->a, C_LOOSE);
@@ -423,7 +425,7 @@ void tessi_c_vector_store(CWriter *w, const LStmt *s)
     const ScalarType element = b->type == TYPE_BOOL ? TYPE_U8 : b->type;
     w->lane_bytes = tessi_lexpr(w->p, s->a)->lanes;
     use_element(w, element);
-    if (!tessi_loop_is_dense(w->p, s->buffer)) {
+    if (!tessi_loop_is_dense(w->p, s->buffer) || s->flags & LSTORE_APART) {
         spread_store(w, s, element);
         return;
     }

@@ -143,10 +143,21 @@ void tessi_c_use_spread(CWriter *w, ScalarType t)
     use_operator(w, "SPREAD", t);
 }
 
-void tessi_c_use_join(CWriter *w, ScalarType t)
+void tessi_c_use_join(CWriter *w, ScalarType t, bool pairs)
 {
-    use_operator(w, bytes_of(t) == w->lane_bytes ? "JOIN_LANES" : "JOIN", t);
+    /* narrow lanes are too many for parts of four */
+    const bool whole = bytes_of(t) == w->lane_bytes || w->lane_bytes < 4;
+    if (!whole)
+        use_operator(w, "JOIN", t);
+    else
+        use(w, &w->vector_operators,
+            tessi_sprintf(w->arena, "TESS_VECTOR_JOIN_LANES(%s, %s, %s, %s)", tessi_c_lanes(w),
+                          tessi_c_element(t), brief(t), integer(bytes_of(t), false)));
     use_operator(w, "JOIN_COUNTS", t);
+    if (pairs)
+        use(w, &w->vector_operators,
+            tessi_sprintf(w->arena, "TESS_VECTOR_JOIN_PAIRS(%s, %s, %s, %s)", tessi_c_lanes(w),
+                          tessi_c_element(t), brief(t), integer(bytes_of(t), false)));
 }
 
 void tessi_c_use_both(CWriter *w, ScalarType t)

@@ -417,7 +417,7 @@ static void *place(Run *r, const LStmt *s, TouchKind kind, int64_t *element)
     if (r->buffers[s->buffer.v].buffer->lanes)
         index[s->n_index] = r->lane;
     else if (s->n_index)
-        index[s->n_index - 1] += r->lane;
+        index[s->n_index - 1] += r->lane * tessi_store_apart(s);
     LoopBuffer *b = buffer_of(r, s->buffer);
     *element = tessi_loop_buffer_element(b, index);
     if (*element < 0) {

@@ -141,6 +141,7 @@ enum {
     LFOR_THREAD = 16
 };
 enum { LIF_LIKELY = 1 /* IF: seldom does not hold */ };
+enum { LSTORE_APART = 1 /* STORE: the elements of the lanes are `step` points of a row apart */ };
 enum { /* LET: */
        /* what is computed from it is not to be computed before a loop around it, where it would fill registers */
        LLET_HERE = 1,
@@ -159,7 +160,7 @@ struct LStmt {
     uint8_t n_index;
     LExprId index[LOOP_MAX_DIMS];
     LExprId a, b;
-    int64_t step;   /* FOR: > 0; SHIFT: not 0 */
+    int64_t step;   /* FOR: > 0; SHIFT: not 0; STORE with APART: > 1 */
     uint8_t lanes;  /* FOR: the step is so many vectors with lanes of so many bytes; 0 = scalars */
     uint32_t least; /* FOR: it runs over at least so many values, which printers may rely on */
     /* FOR with SIMD: vectors that a step had better take side by side; with ROLLED: iterations in a row; 0, 1 = one */

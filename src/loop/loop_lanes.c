@@ -1,5 +1,5 @@
 /* Constructors of vectors, their names in the text, and what holds of all of them. */
-#include "loop/loop_private.h"
+#include "loop/pass.h"
 
 static const char *const names[] = { [1] = "v8", [2] = "v16", [4] = "v32", [8] = "v64" };
 enum { N_NAMES = sizeof names / sizeof *names };
@@ -120,30 +120,72 @@ bool tessi_loop_is_dense(const LoopProgram *p, LBufferId id)
     return b->flat || (im->uniform && im->pixel_bytes == tessi_type_info(b->type)->bytes);
 }
 
-bool tessi_loop_can_be_apart(const LoopProgram *p, LBufferId id, uint8_t lanes)
+/* Elements that vectors have, in images all of whose elements have one type. */
+static bool is_uniform(const LoopProgram *p, LBufferId id)
 {
     const LBuffer *b = &p->buffers.at[id.v];
-    if (b->n_dims == 0 || b->lanes || lanes < 4 || b->type == TYPE_F16 || b->type == TYPE_BOOL)
+    if (b->n_dims == 0 || b->lanes || b->type == TYPE_F16 || b->type == TYPE_BOOL)
         return false;
     if (b->kind != LBUF_INPUT && b->kind != LBUF_OUTPUT)
         return true;
     return (b->kind == LBUF_INPUT ? &p->inputs.at[b->image] : &p->outputs.at[b->image])->uniform;
 }
 
-bool tessi_loop_can_be_spread(const LoopProgram *p, LBufferId id, uint8_t lanes)
+bool tessi_loop_can_be_apart(const LoopProgram *p, LBufferId id, uint8_t lanes)
 {
-    const LBuffer *b = &p->buffers.at[id.v];
-    return b->kind == LBUF_OUTPUT && tessi_loop_can_be_apart(p, id, lanes);
+    return lanes >= 4 && is_uniform(p, id);
 }
 
-bool tessi_loop_same_pixels(const LoopProgram *p, const LStmt *a, const LStmt *b)
+bool tessi_loop_can_be_spread(const LoopProgram *p, LBufferId id, uint8_t lanes)
 {
+    const LBufferKind kind = p->buffers.at[id.v].kind;
+    return kind != LBUF_INPUT && kind != LBUF_TABLE && is_uniform(p, id)
+           && (lanes >= 4 || tessi_loop_is_dense(p, id));
+}
+
+bool tessi_loop_same_pixels(const LoopProgram *p, const LStmt *a, const LStmt *b, int64_t apart)
+{
+    if (a->kind != LSTMT_STORE || b->kind != LSTMT_STORE || a->n_index != b->n_index)
+        return false;
     const LBuffer *of = &p->buffers.at[a->buffer.v], *to = &p->buffers.at[b->buffer.v];
-    bool same = a->kind == LSTMT_STORE && b->kind == LSTMT_STORE && of->kind == LBUF_OUTPUT
-                && to->kind == LBUF_OUTPUT && of->image == to->image && a->n_index == b->n_index;
-    for (int d = 0; same && d < a->n_index; d++)
+    const bool images = of->kind == LBUF_OUTPUT && to->kind == LBUF_OUTPUT;
+    const int last = a->n_index - 1;
+    int64_t at[2] = { 0, 0 };
+    bool same = images ? of->image == to->image : apart > 1 && a->buffer.v == b->buffer.v;
+    for (int d = 0; same && d < last; d++)
         same = a->index[d].v == b->index[d].v;
-    return same;
+    return same
+           && (last < 0
+               || tessi_pass_without_constant(p, a->index[last], &at[0]).v
+                      == tessi_pass_without_constant(p, b->index[last], &at[1]).v)
+           && tessi_floordiv(at[0], apart) == tessi_floordiv(at[1], apart);
+}
+
+uint32_t tessi_loop_joined(const LoopProgram *p, LBufferId id, int64_t apart)
+{
+    const uint32_t channels = tessi_loop_channels(p, id);
+    const LBuffer *b = &p->buffers.at[id.v];
+    const uint32_t bytes = tessi_type_info(b->type)->bytes;
+    if (apart < 1 || apart > LOOP_MOST_JOINED || channels > LOOP_MOST_JOINED || channels * apart < 2
+        || (channels > 1 && apart > 2) || !tessi_loop_can_be_spread(p, id, 4))
+        return 0;
+    if (channels == 1)
+        return tessi_loop_is_dense(p, id) ? (uint32_t)apart : 0;
+    const LImage *image = &p->outputs.at[b->image];
+    bool good = image->pixel_bytes == channels * bytes;
+    for (uint32_t k = 0; good && k < channels; k++)
+        good = image->channel_offset[k] == k * bytes;
+    return good ? channels * (uint32_t)apart : 0;
+}
+
+uint32_t tessi_loop_element(const LoopProgram *p, const LStmt *store, int64_t apart)
+{
+    int64_t at = 0;
+    if (store->n_index)
+        tessi_pass_without_constant(p, store->index[store->n_index - 1], &at);
+    return (uint32_t)(at - tessi_floordiv(at, apart) * apart)
+               * tessi_loop_channels(p, store->buffer)
+           + p->buffers.at[store->buffer.v].channel;
 }
 
 bool tessi_loop_can_be_both(const LoopProgram *p, LBufferId id, uint8_t lanes)

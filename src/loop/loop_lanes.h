@@ -7,6 +7,9 @@
 #include "loop/loop.h"
 
 enum { LOOP_LEAST_VECTOR = 16, LOOP_MOST_VECTOR = 64 }; /* bytes */
+enum {
+    LOOP_MOST_JOINED = 4
+}; /* elements of a pixel, or points, that vectors are put together to */
 enum { LOOP_MOST_APART = 64 }; /* elements, from lane to lane (LLOAD_APART) */
 LExprId tessi_lexpr_lanes(LoopProgram *p, uint8_t lanes);
 LExprId tessi_lexpr_vectors(LoopProgram *p, uint8_t lanes, int64_t values);
@@ -21,10 +24,21 @@ LExprId tessi_lexpr_pairs(LoopProgram *p, LExprId evens, LExprId odds);
 LExprId tessi_lexpr_low_byte(LoopProgram *p, LExprId a);
 /* Elements of neighbouring points are neighbours in memory, and have a type that vectors have. */
 bool tessi_loop_is_dense(const LoopProgram *p, LBufferId b);
-/* Elements of pixels that a vector is stored to, one of each pixel: of few bytes, by shuffles. */
+/* Elements of pixels, or of points of a lattice, that a vector is stored to, one of each: by shuffles. */
 bool tessi_loop_can_be_spread(const LoopProgram *p, LBufferId b, uint8_t lanes);
-/* Both statements store elements of the same pixels of an output. */
-bool tessi_loop_same_pixels(const LoopProgram *p, const LStmt *a, const LStmt *b);
+/* How many points of a row the elements of the lanes that a statement stores lie apart. */
+static inline int64_t tessi_store_apart(const LStmt *s)
+{
+    return s->flags & LSTORE_APART ? s->step : 1;
+}
+/* Both statements store elements of the same pixels of an output, or of the same so many points of a row: what lies
+ * between the lanes of one belongs to the other. */
+bool tessi_loop_same_pixels(const LoopProgram *p, const LStmt *a, const LStmt *b, int64_t apart);
+/* How many elements those are, where vectors of each can be put together: of pixels, of points of one element, or of
+ * pairs of pixels. 0: they cannot. */
+uint32_t tessi_loop_joined(const LoopProgram *p, LBufferId b, int64_t apart);
+/* Which element of them the statement stores. */
+uint32_t tessi_loop_element(const LoopProgram *p, const LStmt *store, int64_t apart);
 /* Elements that LEXPR_BOTH loads two of: side by side, as values, and two in no more than 8 bytes. */
 bool tessi_loop_can_be_both(const LoopProgram *p, LBufferId b, uint8_t lanes);
 /* How many elements those of the lanes lie apart (LLOAD_APART); backwards: less than 0; 0 = another load. */

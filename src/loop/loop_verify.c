@@ -482,9 +482,13 @@ static bool check_store(Verifier *v, const LStmt *s)
     if (b->lanes ? lanes != b->lanes
                  : lanes
                        && (s->kind != LSTMT_STORE
-                           || !(tessi_loop_is_dense(v->p, s->buffer)
+                           || !((tessi_loop_is_dense(v->p, s->buffer) && !(s->flags & LSTORE_APART))
                                 || tessi_loop_can_be_spread(v->p, s->buffer, lanes))))
         return fault(v, "a vector is stored to '%s', which has no room for it side by side",
+                     shown(b->name));
+    if (s->kind == LSTMT_STORE && s->flags & LSTORE_APART
+        && (!lanes || !s->n_index || s->step < 2 || s->step > LOOP_MOST_APART))
+        return fault(v, "what is stored to '%s' is no vector, or its elements are not apart",
                      shown(b->name));
     return check_value_of(v, s->a, tessi_value_type(b->type), lanes);
 }

@@ -92,13 +92,19 @@ static bool is_calm(const Late *l, const LBlock *block, bool inside)
     return true;
 }
 
+static bool is_beside(const Late *l, const LStmt *a, const LStmt *b)
+{
+    const int64_t apart = tessi_store_apart(a);
+    return tessi_store_apart(b) == apart && tessi_loop_same_pixels(l->p, a, b, apart);
+}
+
 /* Moves the first of the stores, and the others of the same pixels behind it. */
 static void put_pixels(Late *l, LBlock *late, LBlock *out)
 {
     uint32_t n = 0;
     LStmt *first = late->at[0];
     for (uint32_t i = 0; i < late->n; i++) {
-        if (i == 0 || tessi_loop_same_pixels(l->p, first, late->at[i]))
+        if (i == 0 || is_beside(l, first, late->at[i]))
             VEC_PUSH(l->p->arena, out, late->at[i]);
         else
             late->at[n++] = late->at[i];

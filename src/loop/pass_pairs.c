@@ -77,6 +77,7 @@ static bool can_be_block(Vectors *v, const LBlock *block, bool *stores)
         if (s->kind == LSTMT_STORE) {
             *stores = true;
             if (!is_byte(v->p->buffers.at[s->buffer.v].type)
+                || !tessi_vector_side_by_side(v, s->buffer, s->index)
                 || tessi_vector_shape(v, s->a) != SHAPE_LANES || !can_be_value(v, s->a))
                 return false;
         }

@@ -42,6 +42,7 @@ struct Vectors {
      * Reals become integers, of which compilers make no vectors. */
     bool gathers, strides, odd_strides, to_integers;
     bool spreads, holes;      /* one element of each pixel is stored; of some not all of them are */
+    bool pairs;               /* of pixels are stored, which compilers do not put together */
     uint32_t copies;          /* vectors that a step computes side by side */
     const LStmt **definition; /* by LVarId: the statement that makes it */
     bool *fits;               /* by LExprId, valid where fits_stamp says so */
@@ -69,6 +70,9 @@ LShape tessi_vector_shape(Vectors *v, LExprId id);
 /* How many elements those of the lanes lie apart along a row, the same number for all, where few
  * vectors hold them all (negative: the first lane has the last one); 0: they do not. */
 int32_t tessi_vector_apart(Vectors *v, const LExpr *load);
+/* By how many points of a row each lane of what is stored lies behind the one before it; in *first (may be NULL) where
+ * the first one lies. 0: elsewhere. */
+int64_t tessi_vector_store_apart(Vectors *v, const LStmt *s, LExprId *first);
 /* The elements of the lanes lie one behind the other. */
 bool tessi_vector_side_by_side(Vectors *v, LBufferId b, const LExprId *index);
 /* Offers each SIMD loop that can be executed in vectors to `rewrite`, in functions that are no kernels. It appends

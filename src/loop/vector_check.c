@@ -311,25 +311,48 @@ static bool check_definition(Vectors *v, const LStmt *s)
     return check_value(v, s->a);
 }
 
-/* One element of each pixel, side by side: bytes that two vectors hold. */
-static bool can_be_spread(Vectors *v, const LStmt *s)
+int64_t tessi_vector_store_apart(Vectors *v, const LStmt *s, LExprId *first)
 {
     const int last = s->n_index - 1;
+    int64_t slope;
     for (int d = 0; d < last; d++)
         if (tessi_vector_shape(v, s->index[d]) != SHAPE_UNIFORM)
-            return false;
-    return last >= 0 && tessi_vector_shape(v, s->index[last]) == SHAPE_RAMP
-           && tessi_loop_can_be_spread(v->p, s->buffer, 4) && is_shuffled(v, s->buffer, 1);
+            return 0;
+    return last >= 0 && tessi_vector_shape(v, s->index[last]) != SHAPE_UNIFORM
+                   && tessi_loop_can_be_spread(v->p, s->buffer, 4)
+                   && tessi_vector_slope(v, s->index[last], &slope, first) && slope > 0
+               ? slope
+               : 0;
 }
 
-/* The block stores all elements of these pixels, which are put together: no room is left between them. */
-static bool fills_pixels(const Vectors *v, const LBlock *block, const LStmt *s)
+/* The block stores all elements of these pixels, or of so many points, which are put together: no room is left between
+ * them. */
+static bool fills_pixels(const Vectors *v, const LBlock *block, const LStmt *s, int64_t apart)
 {
-    const uint32_t n = tessi_loop_channels(v->p, s->buffer);
+    const uint32_t n = tessi_loop_channels(v->p, s->buffer) * (uint32_t)apart;
     uint32_t found = 0;
     for (uint32_t i = 0; i < block->n; i++)
-        found += tessi_loop_same_pixels(v->p, s, block->at[i]);
+        found += tessi_loop_same_pixels(v->p, s, block->at[i], apart);
     return found == n;
+}
+
+/* One element of each pixel, side by side: bytes that two vectors hold. Of each point of a lattice, where all are put
+ * together. */
+static bool check_spread(Vectors *v, const LBlock *block, const LStmt *s)
+{
+    const int64_t apart = tessi_vector_store_apart(v, s, NULL);
+    const bool dense = tessi_loop_is_dense(v->p, s->buffer),
+               fills = apart && fills_pixels(v, block, s, apart);
+    const uint32_t bytes = tessi_type_info(v->p->buffers.at[s->buffer.v].type)->bytes;
+    if (apart == 1 ? !is_shuffled(v, s->buffer, 1) || (!fills && bytes > 2)
+                   : !fills || !tessi_loop_joined(v->p, s->buffer, apart))
+        return false;
+    if (!dense)
+        widen(v, TYPE_I32);
+    v->spreads = true;
+    v->holes = v->holes || !fills;
+    v->pairs = v->pairs || (apart > 1 && !dense);
+    return true;
 }
 
 static bool check_store(Vectors *v, const LBlock *block, const LStmt *s)
@@ -340,15 +363,8 @@ static bool check_store(Vectors *v, const LBlock *block, const LStmt *s)
     touch(v, v->stored, s->buffer);
     if (s->b.v && !check_uniform(v, s->b))
         return false;
-    if (!tessi_vector_side_by_side(v, s->buffer, s->index)) {
-        const bool fills = fills_pixels(v, block, s);
-        if (!can_be_spread(v, s)
-            || (!fills && tessi_type_info(v->p->buffers.at[s->buffer.v].type)->bytes > 2))
-            return false;
-        widen(v, TYPE_I32);
-        v->spreads = true;
-        v->holes = v->holes || !fills;
-    }
+    if (!tessi_vector_side_by_side(v, s->buffer, s->index) && !check_spread(v, block, s))
+        return false;
     return check_value(v, s->a);
 }
 
@@ -407,7 +423,7 @@ static bool check_body(Vectors *v, const LStmt *loop, bool near)
     v->stamp++;
     v->near = near;
     v->far = v->gathers = v->strides = v->odd_strides = v->to_integers = v->spreads = v->holes =
-        false;
+        v->pairs = false;
     v->lane_bytes = 1;
     return check_block(v, &loop->body);
 }
@@ -437,7 +453,8 @@ static bool qualifies(Vectors *v, const LStmt *loop)
     if (!check_body(v, loop, true) && !(v->far && check_body(v, loop, false)))
         return false;
     /* Compilers know how to load each second element, in innermost loops that they make vectors of. */
-    if (v->strides && !v->gathers && !v->odd_strides && !v->to_integers && !has_loop(&loop->body))
+    if (v->strides && !v->gathers && !v->odd_strides && !v->to_integers && !v->pairs
+        && !has_loop(&loop->body))
         return false;
     if (v->spreads && (v->holes || v->gathers) && (!v->to_integers || has_loop(&loop->body)))
         return false;

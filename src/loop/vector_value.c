@@ -135,6 +135,13 @@ static void store(Vectors *v, const LStmt *s, LBlock *out)
         LStmt *t = tessi_pass_like(v->p, out, s);
         for (int d = 0; d < s->n_index; d++)
             t->index[d] = tessi_vector_scalar(v, s->index[d]);
+        LExprId first;
+        const int64_t apart = tessi_vector_store_apart(v, s, &first);
+        if (apart > 1) {
+            t->flags |= LSTORE_APART;
+            t->step = apart;
+            t->index[s->n_index - 1] = first;
+        }
         t->a = v->form->value(v, s->a);
         t->b = tessi_vector_scalar(v, s->b);
     }

@@ -30,6 +30,7 @@ static void everything_reads_back(void **state)
         "  store out[1, 0] = at(two, 0) + at(two, 1)\n"
         "  store out[1, 4] = apart_v32(in[1, 2], 6)\n"
         "  store out[2, 4] = apart_v32(in[1, 90], -2)\n"
+        "  spread out[3, 4] = splat_v32(s) by 3\n"
         "  let even: uint16 v16 = evens_v16(bytes[0])\n"
         "  let odd: uint16 v16 = low(odds_v16(bytes[0]) + splat_v16(3u16))\n"
         "  let both: uint8 v8 = pairs(even, odd)\n"
@@ -79,6 +80,8 @@ static void broken_vectors_are_refused(void **state)
         { "  let v: float row v32 = row_v32(in[0, 0])\n  let w: float v32 = at(v, 17)\n",
           "too far from the place of its row" },
         { "  let v: float v32 = apart_v32(in[0, 0], 65)\n", "does not take such arguments" },
+        { "  spread temp[0, 0] = s by 2\n", "is no vector, or its elements are not apart" },
+        { "  spread temp[0, 0] = splat_v32(s) by 1\n", "or its elements are not apart" },
         { "  let v: uint8 v16 = apart_v16(bytes[0], 3)\n",
           "elements apart are of pixels of one type" },
         { "  let v: float both v32 = both(load_v32(in[0, 0]), load_v32(in[0, 1]))\n",
@@ -310,6 +313,12 @@ static const char between[] =
     "    store out[2, x] = in[0, min(max(index(first - 1i32), 0), N - 1)]\n"
     "  }\n";
 
+/* Two points for each, the second one first. */
+static const char doubled[] = "  simd for x in 0 .. floordiv(N, 2) {\n"
+                              "    store out[1, x * 2 + 1] = in[0, x] + in[0, x + 1]\n"
+                              "    store out[1, x * 2] = in[0, x]\n"
+                              "  }\n";
+
 /* The same where the second index is turned back beyond the last element, and the first below 0. */
 static const char folded[] =
     "  simd for x in 0 .. N {\n"
@@ -362,6 +371,7 @@ static void passes_keep_what_is_computed(void **state)
         { between, "both", "at(in_both#2, 1)" },
         { folded, "both", "at(in_both#1, 1)" },
         { second, "lanes", "apart_v32(in[0, x * 2 + 1], 2)" },
+        { doubled, "lanes", "spread out[1, x * 2 + 1] = " },
         { held_before, "rows", "row_v32(long[y, x + 16])" },
         { carried, "lanes", "let x_rest: index = " },
         { bytes, "pairs", "pairs(" },
