@@ -47,6 +47,43 @@ static LExprId fills_caches(Lower *l, const PlanGroup *group)
     return tessi_l_op(l, OP_LE, tessi_l_int(l, l->machine->l3_bytes / 2), bytes);
 }
 
+/* Points that a piece has beyond those that all are computed at together: the last of a row or column, one by one. */
+static void run_rest(Lower *l, const PlanGroup *group, const Nest *together, const Job *job)
+{
+    const Stage *s = tessi_stage(l->g, job->stage[0]);
+    for (uint8_t d = 0; d < s->n_dims; d++) {
+        Nest nest = { 0 };
+        tessi_piece_range(l, s, job->piece, &nest);
+        if (nest.to[d].v == together->to[d].v)
+            continue;
+        nest.from[d] = together->to[d];
+        for (uint8_t e = 0; e < d; e++)
+            nest.to[e] = together->to[e];
+        tessi_job_nest(l, group, 1, &nest, job);
+        nest.parallel = nest.vector = nest.split = false;
+        nest.columns = 1;
+        tessi_lower_nest(l, &nest);
+    }
+}
+
+/* Where the first of so many pieces ends. */
+static LExprId least_end(Lower *l, const Stage *s, const Piece *piece, uint32_t n, uint8_t d)
+{
+    LExprId least = { 0 };
+    LExprId *end = ARENA_NEW_ARRAY(l->arena, LExprId, n);
+    for (uint32_t i = 0; i < n; i++) {
+        Nest own = { 0 };
+        bool known = false;
+        tessi_piece_range(l, s, piece + i, &own);
+        end[i] = own.to[d];
+        for (uint32_t k = 0; k < i; k++)
+            known = known || end[k].v == end[i].v;
+        if (!known)
+            least = i ? tessi_l_op(l, OP_MIN, least, end[i]) : end[i];
+    }
+    return least;
+}
+
 /* So many pieces of each member, which are computed at the same points. */
 static void run_pieces(Lower *l, const PlanGroup *group, uint32_t begin, uint32_t n)
 {
@@ -64,7 +101,15 @@ static void run_pieces(Lower *l, const PlanGroup *group, uint32_t begin, uint32_
     job.part = n == s->pieces.n ? "" : tessi_sprintf(l->arena, "_part%d", (int)begin);
     Nest nest = { 0 };
     tessi_piece_range(l, s, job.piece, &nest);
+    for (uint8_t d = 0; d < s->n_dims && !l->plan->gpu; d++)
+        nest.to[d] = least_end(l, s, &s->pieces.at[begin], n, d);
+    const Nest together = nest;
     run_job(l, group, &nest, &job);
+    for (uint32_t i = 0; i < n && !l->plan->gpu; i++) {
+        const uint32_t at = i * members->n;
+        Job rest = { stage + at, piece + at, members->n, roots + at, .part = "" };
+        run_rest(l, group, &together, &rest);
+    }
 }
 
 void tessi_lower_group(Lower *l, const PlanGroup *group)

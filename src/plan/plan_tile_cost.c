@@ -10,7 +10,7 @@ uint32_t tessi_plan_pieces_together(const Plan *p, const Stage *s)
     for (uint32_t i = 1; i < s->pieces.n; i++)
         for (uint8_t d = 0; d < s->n_dims; d++)
             alike = alike && s->pieces.at[i].step[d] == s->pieces.at[0].step[d]
-                    && s->pieces.at[i].count[d].v == s->pieces.at[0].count[d].v;
+                    && (!p->gpu || s->pieces.at[i].count[d].v == s->pieces.at[0].count[d].v);
     for (uint8_t d = 0; all <= s->pieces.n && alike && d < s->n_dims; d++)
         all *= s->pieces.at[0].step[d];
     return alike && (p->gpu || s->pieces.n == all) ? s->pieces.n : 1;
