@@ -268,6 +268,53 @@ static void fill(const tess_info *info, const DLTensor *t, const char *values, u
     }
 }
 
+/* ---- Programs kept for other runs ------------------------------------------------------------ */
+void corpus_keep(CorpusCase *c, CorpusKept *kept)
+{
+    *kept = (CorpusKept){ 0 };
+    support_arena_init(&kept->arena);
+    c->kept = kept;
+}
+
+void corpus_forget(CorpusKept *kept)
+{
+    VEC_FOREACH (const CorpusProgram, k, &kept->programs)
+        tess_program_free(k->program);
+    tessi_arena_dispose(&kept->arena);
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static tess_program *find_kept(const CorpusCase *c, const CorpusSetting *s)
+{
+    if (c->kept)
+        VEC_FOREACH (const CorpusProgram, k, &c->kept->programs)
+            if (k->target == s->target && k->fp == s->fp && same_text(k->plan, s->plan)
+                && same_text(k->machine, s->machine))
+                return k->program;
+    return NULL;
+}
+
+/* Keeps the program, unless a size parameter is among the constants of its compilation. */
+static bool keep(const CorpusCase *c, const CorpusSetting *s, const CorpusNames *names,
+                 int n_params, tess_program *p)
+{
+    if (!c->kept)
+        return false;
+    VEC_FOREACH (const ProgramConstant, constant, &p->constants)
+        for (int i = 0; i < n_params; i++)
+            if (strcmp(constant->name, names->at[i]) == 0)
+                return false;
+    Arena *a = &c->kept->arena;
+    const CorpusProgram kept = { s->target, s->fp, s->plan ? tessi_strdup(a, s->plan) : NULL,
+                                 s->machine ? tessi_strdup(a, s->machine) : NULL, p };
+    VEC_PUSH(a, &c->kept->programs, kept);
+    return true;
+}
+
 /* ---- Running --------------------------------------------------------------------------------- */
 static tess_status compile(const CorpusCase *c, const CorpusSetting *s,
                            const tess_constant *constants, size_t n, tess_program **p, Text *why)
@@ -444,8 +491,11 @@ bool corpus_prepare(const CorpusCase *c, const CorpusSetting *s, CorpusRun *run,
             constants[n++] = (tess_constant){ names.at[i], (double)s->sizes[i] };
     for (int i = 0; i < c->n_set; i++)
         constants[n++] = c->set[i];
-    if (compile(c, s, constants, n, &run->program, why) != TESS_OK)
+    run->program = find_kept(c, s);
+    run->is_kept = run->program != NULL;
+    if (!run->program && compile(c, s, constants, n, &run->program, why) != TESS_OK)
         return false;
+    run->is_kept = run->is_kept || keep(c, s, &names, n_params, run->program);
     if (tess_args_new(run->program, &run->args) != TESS_OK)
         return tessi_text_add(why, "out of memory"), false;
     return bind(c, s, run, constants, n, why) && bind_results(s, run, constants, n, why);
@@ -466,7 +516,8 @@ bool corpus_run(const CorpusCase *c, const CorpusSetting *s, CorpusRun *run, Tex
 void corpus_close(CorpusRun *run)
 {
     tess_args_free(run->args);
-    tess_program_free(run->program);
+    if (!run->is_kept)
+        tess_program_free(run->program);
     for (int i = 0; i < CORPUS_MOST_IMAGES; i++) {
         free_tensor(run->in[i]);
         free_tensor(run->out[i]);

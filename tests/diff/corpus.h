@@ -30,6 +30,7 @@ typedef struct CorpusCase {
     int n_inputs;
     CorpusExpect expect[CORPUS_MOST_IMAGES * 4];
     int n_expect;
+    struct CorpusKept *kept; /* NULL: each run compiles */
 } CorpusCase;
 
 /* Paths of all programs of tests/corpus in alphabetical order; returns their number. */
@@ -49,6 +50,7 @@ void corpus_read(Arena *a, const char *path, CorpusCase *c);
  * padding that holds a pattern, so that a write outside shows. */
 typedef struct CorpusRun {
     tess_program *program;
+    bool is_kept; /* the program, for other runs */
     tess_args *args;
     DLTensor *in[CORPUS_MOST_IMAGES], *out[CORPUS_MOST_IMAGES];
     int n_in, n_out;
@@ -69,6 +71,22 @@ bool corpus_prepare(const CorpusCase *c, const CorpusSetting *s, CorpusRun *run,
 bool corpus_execute(const CorpusRun *run, Text *why);
 bool corpus_run(const CorpusCase *c, const CorpusSetting *s, CorpusRun *run, Text *why);
 void corpus_close(CorpusRun *run);
+
+/* Runs of the case from here on share what they compile alike, unless sizes decide about it; until corpus_forget,
+ * behind which no run may be open. */
+typedef struct CorpusProgram {
+    tess_target target;
+    tess_fp fp;
+    const char *plan, *machine;
+    tess_program *program;
+} CorpusProgram;
+typedef struct CorpusKept {
+    Arena arena;
+    VEC(CorpusProgram) programs;
+} CorpusKept;
+void corpus_keep(CorpusCase *c, CorpusKept *kept);
+void corpus_forget(CorpusKept *kept);
+
 /* The size parameters that the program declares, in order; returns their number. */
 typedef struct CorpusNames {
     char at[CORPUS_MOST_PARAMS][32];

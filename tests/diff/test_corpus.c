@@ -16,7 +16,7 @@
 #include "diff/corpus.h"
 #include "support.h"
 
-enum { MOST_CASES = 2000, RANDOM_PLANS = 3 };
+enum { MOST_CASES = 2000, RANDOM_PLANS = 3, MOST_SEEDS = 32 };
 enum { TURNS_IN_C = 4, TURNS_OF_PLANS = 4, TURNS_AS_USERS = 3 * TURNS_IN_C };
 
 static char **given;
@@ -38,30 +38,41 @@ static bool compare(const CorpusCase *c, CorpusSetting s, tess_target target, co
     return ok;
 }
 
-/* The texts of the naive plan and of some random ones, as far as they differ. */
-static int other_plans(Arena *a, const CorpusRun *run, uint64_t seed, const char **plans)
+/* What a program is run as besides the chosen plan in the interpreters and the strip machine. */
+typedef struct More {
+    bool in_c, other_plans;
+    Arena *arena;
+    const char *naive, *random[MOST_SEEDS]; /* plans that have been made, by their seeds */
+} More;
+
+/* The text of the plan drawn with a seed; 0: of the naive one. */
+static const char *plan_text(More *more, const CorpusRun *run, uint64_t seed)
 {
-    Variant *v = run->program->variants;
+    Arena *a = more->arena;
+    const char **made = seed ? &more->random[seed] : &more->naive;
+    if (*made && run->is_kept) /* else the graph is another one for other sizes */
+        return *made;
+    const Graph *g = run->program->variants->graph;
     Machine *m = tessi_machine_default(a);
+    Text text;
+    tessi_text_init(&text, a);
+    tessi_plan_print(seed ? tessi_plan_random(a, g, m, seed) : tessi_plan_naive(a, g, m), g, &text);
+    return *made = tessi_text_str(&text);
+}
+
+/* The texts of the naive plan and of some random ones, as far as they differ. */
+static int other_plans(More *more, const CorpusRun *run, uint64_t seed, const char **plans)
+{
     int n = 0;
     for (int i = 0; i <= RANDOM_PLANS; i++) {
-        Plan *plan = i ? tessi_plan_random(a, v->graph, m, seed + (uint64_t)i)
-                       : tessi_plan_naive(a, v->graph, m);
-        Text text;
-        tessi_text_init(&text, a);
-        tessi_plan_print(plan, v->graph, &text);
-        if (!corpus_has_plan(plans, n, tessi_text_str(&text)))
-            plans[n++] = tessi_text_str(&text);
+        const char *text = plan_text(more, run, i ? seed + (uint64_t)i : 0);
+        if (!corpus_has_plan(plans, n, text))
+            plans[n++] = text;
     }
     return n;
 }
 
-/* What a program is run as besides the chosen plan in the interpreters and the strip machine. */
-typedef struct More {
-    bool in_c, other_plans;
-} More;
-
-static bool run_size(const CorpusCase *c, const int64_t *sizes, bool expected, More more,
+static bool run_size(const CorpusCase *c, const int64_t *sizes, bool expected, More *more,
                      uint64_t seed, Text *why)
 {
     CorpusSetting s = { .target = TESS_TARGET_INTERP,
@@ -83,20 +94,17 @@ static bool run_size(const CorpusCase *c, const int64_t *sizes, bool expected, M
         tessi_text_add(why, " (strip machine against interpreter)");
         ok = false;
     }
-    if (ok && more.in_c && !compare(c, s, TESS_TARGET_C, NULL, &truth, why)) {
+    if (ok && more->in_c && !compare(c, s, TESS_TARGET_C, NULL, &truth, why)) {
         tessi_text_add(why, " (C against interpreter)");
         ok = false;
     }
-    Arena a;
-    support_arena_init(&a);
     const char *plans[RANDOM_PLANS + 1];
-    int n = ok && more.other_plans ? other_plans(&a, &truth, seed, plans) : 0;
+    int n = ok && more->other_plans ? other_plans(more, &truth, seed, plans) : 0;
     for (int i = 0; ok && i < n; i++) {
         ok = compare(c, s, TESS_TARGET_LOOPS, plans[i], &truth, why);
         if (!ok)
             tessi_text_addf(why, " (loops against interpreter, with this plan)\n%s", plans[i]);
     }
-    tessi_arena_dispose(&a);
     corpus_close(&truth);
     return ok;
 }
@@ -106,13 +114,16 @@ static bool run_case(const char *path, More more)
     Arena a;
     support_arena_init(&a);
     CorpusCase c;
+    CorpusKept kept;
     corpus_read(&a, path, &c);
+    corpus_keep(&c, &kept);
+    more.arena = &a;
     int n_params = corpus_params(&c);
     Text why;
     tessi_text_init(&why, &a);
     bool ok = true;
     if (c.n_sizes || n_params == 0) {
-        ok = run_size(&c, c.sizes, true, more, 1, &why);
+        ok = run_size(&c, c.sizes, true, &more, 1, &why);
         if (!ok)
             fprintf(stderr, "%s at its own sizes: %s\n", path, tessi_text_str(&why));
     }
@@ -120,7 +131,7 @@ static bool run_case(const char *path, More more)
         int64_t sizes[CORPUS_MOST_PARAMS];
         for (int i = 0; i < n_params; i++)
             sizes[i] = some_sizes[k][i % 4] < c.min_size ? c.min_size : some_sizes[k][i % 4];
-        ok = run_size(&c, sizes, false, more, (uint64_t)k + 7, &why);
+        ok = run_size(&c, sizes, false, &more, (uint64_t)k + 7, &why);
         if (!ok) {
             fprintf(stderr, "%s at", path);
             for (int i = 0; i < n_params; i++)
@@ -128,6 +139,7 @@ static bool run_case(const char *path, More more)
             fprintf(stderr, ": %s\n", tessi_text_str(&why));
         }
     }
+    corpus_forget(&kept);
     tessi_arena_dispose(&a);
     return ok;
 }

@@ -23,8 +23,17 @@ enum {
     PRESETS = 17,
     RANDOM_PLANS = 3,
     KEPT = 2,
-    PLANS = 3 + PRESETS + RANDOM_PLANS + KEPT
+    PLANS = 3 + PRESETS + RANDOM_PLANS + KEPT,
+    FRAME_SEEDS = 3,
+    MOST_SEEDS = 32
 };
+
+/* Texts of plans for the program at hand, from size to size. */
+typedef struct Plans {
+    Arena *arena;
+    const char *chosen[3 + PRESETS], *random[MOST_SEEDS], *frames[FRAME_SEEDS];
+    bool has_frames;
+} Plans;
 
 static char **given;
 static int n_given, n_tiled, n_warps, n_frames;
@@ -56,33 +65,45 @@ static bool has_turn(int i, uint64_t seed)
            || ((uint64_t)preset + seed) % 3 == 0;
 }
 
-/* The naive plan, those chosen for large and for small images, those of papers, and random ones, as texts. */
-static int gpu_plans(Arena *a, const CorpusCase *c, const CorpusRun *run, uint64_t seed,
-                     const char **plans)
+static Plan *make_plan(Arena *a, const Variant *v, int i, uint64_t seed)
 {
-    Variant *v = run->program->variants;
     Machine *m = tessi_machine_default(a);
     m->target = "gpu";
     const char *fault;
+    return i == 0            ? tessi_plan_naive(a, v->graph, m)
+           : i == 1          ? tessi_plan_choose(a, v->graph, v->analysis, m)
+           : i == 2          ? tessi_plan_choose_small(a, v->graph, v->analysis, m)
+           : i < 3 + PRESETS ? tessi_plan_preset(a, v->graph, m, tess_preset((size_t)i - 3), &fault)
+                             : tessi_plan_random(a, v->graph, m, seed);
+}
+
+static const char *plan_text(Plans *made, const CorpusRun *run, int i, uint64_t seed)
+{
+    const char **text = i < 3 + PRESETS ? &made->chosen[i] : &made->random[seed];
+    if (*text && run->is_kept) /* else the graph is another one for other sizes */
+        return *text;
+    const Variant *v = run->program->variants;
+    Text printed;
+    tessi_text_init(&printed, made->arena);
+    tessi_plan_print(make_plan(made->arena, v, i, seed), v->graph, &printed);
+    return *text = tessi_text_str(&printed);
+}
+
+/* The naive plan, those chosen for large and for small images, those of papers, and random ones, as texts. */
+static int gpu_plans(Plans *made, const CorpusCase *c, const CorpusRun *run, uint64_t seed,
+                     const char **plans)
+{
     assert_null(tess_preset(PRESETS));
     int n = 0;
     for (int i = 0; i < PLANS - KEPT; i++) {
         if (!has_turn(i, seed))
             continue;
-        Plan *plan = i == 0   ? tessi_plan_naive(a, v->graph, m)
-                     : i == 1 ? tessi_plan_choose(a, v->graph, v->analysis, m)
-                     : i == 2 ? tessi_plan_choose_small(a, v->graph, v->analysis, m)
-                     : i < 3 + PRESETS
-                         ? tessi_plan_preset(a, v->graph, m, tess_preset((size_t)i - 3), &fault)
-                         : tessi_plan_random(a, v->graph, m, seed + (uint64_t)(i - PRESETS));
-        Text text;
-        tessi_text_init(&text, a);
-        tessi_plan_print(plan, v->graph, &text);
-        if (!corpus_has_plan(plans, n, tessi_text_str(&text)))
-            plans[n++] = tessi_text_str(&text);
+        const char *text = plan_text(made, run, i, seed + (uint64_t)(i - PRESETS));
+        if (!corpus_has_plan(plans, n, text))
+            plans[n++] = text;
     }
     for (int kind = 0; kind < KEPT; kind++)
-        if ((plans[n] = kept_plan(a, c, kind)))
+        if ((plans[n] = kept_plan(made->arena, c, kind)))
             n++;
     return n;
 }
@@ -112,8 +133,8 @@ static bool bound_is_sound(Arena *a, const LoopProgram *loops, Text *why)
     return true;
 }
 
-static bool run_size(const CorpusCase *c, const int64_t *sizes, bool expected, uint64_t seed,
-                     Text *why)
+static bool run_size(const CorpusCase *c, Plans *made, const int64_t *sizes, bool expected,
+                     uint64_t seed, Text *why)
 {
     CorpusSetting s = { .target = TESS_TARGET_INTERP,
                         .sizes = sizes,
@@ -125,7 +146,7 @@ static bool run_size(const CorpusCase *c, const int64_t *sizes, bool expected, u
     Arena a;
     support_arena_init(&a);
     const char *plans[PLANS];
-    int n = ok ? gpu_plans(&a, c, &truth, seed, plans) : 0;
+    int n = ok ? gpu_plans(made, c, &truth, seed, plans) : 0;
     for (int i = 0; ok && i < n; i++) {
         CorpusRun run;
         s.target = TESS_TARGET_LOOPS;
@@ -251,10 +272,18 @@ static const char *frames_text(Arena *a, const Variant *v, uint64_t seed)
     return any ? tessi_text_str(&text) : NULL;
 }
 
-/* Frames that go around blocks inside, of images that have room for some, and those that are all frame. */
-static bool run_frames(const CorpusCase *c, int n_params, Text *why)
+static const char *const *frames_of(Plans *made, const CorpusRun *run)
 {
-    enum { TRIES = 3, SIZES = 2 };
+    for (uint64_t i = 0; i < FRAME_SEEDS && !(made->has_frames && run->is_kept); i++)
+        made->frames[i] = frames_text(made->arena, run->program->variants, i);
+    made->has_frames = true;
+    return made->frames;
+}
+
+/* Frames that go around blocks inside, of images that have room for some, and those that are all frame. */
+static bool run_frames(const CorpusCase *c, Plans *made, int n_params, Text *why)
+{
+    enum { SIZES = 2 };
     static const int64_t rows_columns[SIZES][4] = { { 41, 75, 3, 2 }, { 9, 23, 3, 2 } };
     bool ok = true;
     for (int k = 0; ok && k < SIZES; k++) {
@@ -263,14 +292,13 @@ static bool run_frames(const CorpusCase *c, int n_params, Text *why)
             sizes[i] = rows_columns[k][i % 4] < c->min_size ? c->min_size : rows_columns[k][i % 4];
         CorpusSetting s = { .target = TESS_TARGET_INTERP, .sizes = sizes, .seed = 11 };
         CorpusRun truth, run;
-        Arena a;
-        support_arena_init(&a);
         s.padded = true;
         ok = corpus_prepare(c, &s, &truth, why);
+        const char *const *plans = ok ? frames_of(made, &truth) : NULL;
         bool known = false;
         s.target = TESS_TARGET_LOOPS;
-        for (uint64_t i = 0; ok && i < TRIES; i++) {
-            s.plan = frames_text(&a, truth.program->variants, i);
+        for (int i = 0; ok && i < FRAME_SEEDS; i++) {
+            s.plan = plans[i];
             if (!s.plan)
                 continue;
             ok = (known || corpus_execute(&truth, why)) && corpus_run(c, &s, &run, why)
@@ -281,7 +309,6 @@ static bool run_frames(const CorpusCase *c, int n_params, Text *why)
             if (!ok)
                 tessi_text_addf(why, ", with this plan:\n%s", s.plan);
         }
-        tessi_arena_dispose(&a);
         corpus_close(&truth);
     }
     return ok;
@@ -292,24 +319,28 @@ static bool run_case(const char *path)
     Arena a;
     support_arena_init(&a);
     CorpusCase c;
+    CorpusKept kept;
+    Plans made = { .arena = &a };
     corpus_read(&a, path, &c);
+    corpus_keep(&c, &kept);
     int n_params = corpus_params(&c);
     Text why;
     tessi_text_init(&why, &a);
     bool ok = true;
     if (c.n_sizes || n_params == 0)
-        ok = run_size(&c, c.sizes, true, 1, &why);
+        ok = run_size(&c, &made, c.sizes, true, 1, &why);
     for (int k = 0; ok && !c.fixed_size && n_params > 0 && k < N_SOME_SIZES; k++) {
         int64_t sizes[CORPUS_MOST_PARAMS];
         for (int i = 0; i < n_params; i++)
             sizes[i] = some_sizes[k][i % 4] < c.min_size ? c.min_size : some_sizes[k][i % 4];
-        ok = run_size(&c, sizes, false, (uint64_t)k + SEED_OF_ONE, &why);
+        ok = run_size(&c, &made, sizes, false, (uint64_t)k + SEED_OF_ONE, &why);
     }
     ok = ok && (c.fixed_size || n_params == 0 || run_tiles(&c, n_params, &why));
     ok = ok && (c.fixed_size || n_params == 0 || run_warps(&c, n_params, &why));
-    ok = ok && (c.fixed_size || n_params == 0 || run_frames(&c, n_params, &why));
+    ok = ok && (c.fixed_size || n_params == 0 || run_frames(&c, &made, n_params, &why));
     if (!ok)
         fprintf(stderr, "%s: %s\n", path, tessi_text_str(&why));
+    corpus_forget(&kept);
     tessi_arena_dispose(&a);
     return ok;
 }
