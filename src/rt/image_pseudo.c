@@ -158,6 +158,47 @@ static bool alloc_pixels(RtImage *image, const ScalarType *types, int channels, 
                              last, f);
 }
 
+/* Writes the first pixel of `n` to all others, in pieces that caches hold. */
+static void repeat_first(char *at, size_t bytes, int64_t n)
+{
+    enum { MOST = 1 << 14 };
+    const size_t all = bytes * (size_t)n;
+    for (size_t done = bytes, piece; done < all; done += piece) {
+        piece = done < bytes * MOST ? done : bytes * MOST;
+        piece = piece < all - done ? piece : all - done;
+        memcpy(at + done, at, piece);
+    }
+}
+
+typedef struct Pseudo {
+    PseudoKind kind;
+    const Value *constant; /* by channel */
+    uint64_t seed;
+} Pseudo;
+
+static void write_pixels(RtImage *image, const Pseudo *what, const ScalarType *types, int channels,
+                         int spatial)
+{
+    const bool is_same = what->kind == PSEUDO_ZERO || what->kind == PSEUDO_CONSTANT;
+    int64_t n_pixels = 1;
+    for (int d = 0; d < spatial; d++)
+        n_pixels *= image->shape[d];
+    char *at = image->data;
+    for (int64_t pixel = 0, k = 0; pixel < (is_same ? 1 : n_pixels); pixel++) {
+        for (int c = 0; c < channels; c++, k++) {
+            Value v = what->constant[c];
+            if (what->kind == PSEUDO_RANDOM)
+                v = random_value(types[c], what->seed, (uint64_t)k);
+            else if (what->kind == PSEUDO_RAMP)
+                v = ramp_value(types[c], coordinate_sum(image, pixel, spatial));
+            tessi_store_element(types[c], at, v);
+            at += tessi_type_info(types[c])->bytes;
+        }
+    }
+    if (is_same)
+        repeat_first(image->data, (size_t)(at - (char *)image->data), n_pixels);
+}
+
 bool tessi_image_pseudo(const char *spec, const ScalarType *types, int channels, RtImage *image,
                         Failure *f)
 {
@@ -199,20 +240,7 @@ bool tessi_image_pseudo(const char *spec, const ScalarType *types, int channels,
     }
     if (!alloc_pixels(image, types, channels, spatial, shape, f))
         return false;
-    int64_t n_pixels = 1;
-    for (int d = 0; d < spatial; d++)
-        n_pixels *= shape[d];
-    char *at = image->data;
-    for (int64_t pixel = 0, k = 0; pixel < n_pixels; pixel++) {
-        for (int c = 0; c < channels; c++, k++) {
-            Value v = constant[c];
-            if (kind == PSEUDO_RANDOM)
-                v = random_value(types[c], seed, (uint64_t)k);
-            else if (kind == PSEUDO_RAMP)
-                v = ramp_value(types[c], coordinate_sum(image, pixel, spatial));
-            tessi_store_element(types[c], at, v);
-            at += tessi_type_info(types[c])->bytes;
-        }
-    }
+    const Pseudo what = { (PseudoKind)kind, constant, seed };
+    write_pixels(image, &what, types, channels, spatial);
     return true;
 }

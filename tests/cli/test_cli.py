@@ -535,7 +535,7 @@ def test_large_but_fits(folder):
 def test_progress(folder):
     """Work longer than a second shows on a terminal, and only there."""
     arguments = [
-        tool.TOOL, "run", str(folder / "blur.tess"), "random:1:5000x4000", "-o", str(folder / "p.npy"),
+        tool.TOOL, "run", str(folder / "blur.tess"), "random:1:3000x3000", "-o", str(folder / "p.npy"),
         "--target=interp",
     ]
     master, slave = pty.openpty()
