@@ -23,8 +23,8 @@ bool tessi_sub_i64(int64_t a, int64_t b, int64_t *out)
 
 bool tessi_mul_i64(int64_t a, int64_t b, int64_t *out)
 {
-    if (a == 0 || b == 0) {
-        *out = 0;
+    if ((a == (int32_t)a && b == (int32_t)b) || a == 0 || b == 0) {
+        *out = a * b;
         return true;
     }
     if ((a == -1 && b == INT64_MIN) || (b == -1 && a == INT64_MIN))
