@@ -77,10 +77,9 @@ static bool add_pairs(Strips *s, const Plan *plan, Arena *arena, Failure *why)
     return true;
 }
 
-/* False with what keeps the program from being run in strips. */
-static bool understand(Strips *s, const Variant *v, const Plan *plan, Arena *arena, Failure *why)
+/* False with what keeps the program from being run in strips, as one of its graphs has it. */
+static bool understand_as(Strips *s, const Graph *g, const Plan *plan, Arena *arena, Failure *why)
 {
-    const Graph *g = v->written_out;
     PartPass *part = &s->part;
     VEC_FOREACH (const Repeat, repeat, &g->repeats)
         return no_strips(why, "'%s' goes from turn to turn of a loop, each over the whole image",
@@ -102,6 +101,17 @@ static bool understand(Strips *s, const Variant *v, const Plan *plan, Arena *are
     s->n_rows = s->call->params[s->param];
     s->around = *part;
     return align_to(s, ALIGNED_ROWS) && add_pairs(s, plan, arena, why);
+}
+
+/* In the graph that is planned, sums over the channels have the images' points. */
+static bool understand(Strips *s, const Variant *v, const Plan *plan, Arena *arena, Failure *why)
+{
+    Failure written = { 0 }, planned = { 0 };
+    if (understand_as(s, v->written_out, plan, arena, &written)
+        || understand_as(s, v->graph, plan, arena, &planned))
+        return true;
+    *why = written;
+    return false;
 }
 
 /* ---- Running --------------------------------------------------------------------------------- */

@@ -215,6 +215,26 @@ static void test_strips(void)
     tess_image_free(in);
 }
 
+/* Channels are fields of pixels: also their sums have rows as the picture has. */
+static void test_strips_of_channels(void)
+{
+    DLTensor *in = image("random:4:700x90x3");
+    tess_program *p =
+        compile("stencil f(vector#3 float a) { return a@[-3, 0, 1] + 2 * a@[1, 1, 0]; }\n"
+                "stencil g(vector#2 float a) { return a@[-1, 0] - a@[7, 0]; }\n"
+                "parameter M, N;\n"
+                "vector#3 float a[M, N, 3];\n"
+                "b = f(a:[mirror, clamp, wrap]);\n"
+                "return g(sum(b, 2):reflect), b;\n",
+                900 << 10);
+    tess_args *a = args_of(p);
+    EXPECT(tess_args_image(a, "a", in) == TESS_OK);
+    run_in_strips(p, a);
+    tess_args_free(a);
+    tess_program_free(p);
+    tess_image_free(in);
+}
+
 /* Sums by Fourier transforms have the bits of the whole image in strips as well: blocks lie where they lay. */
 static void test_strips_of_transforms(void)
 {
@@ -509,6 +529,7 @@ int main(void)
     test_parts_of_device_images();
     test_foreign_stream();
     test_strips();
+    test_strips_of_channels();
     test_strips_of_transforms();
     test_strips_of_a_signal();
     test_parts();
