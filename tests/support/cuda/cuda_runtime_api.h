@@ -4,21 +4,18 @@
 #ifndef TESSERA_TESTS_CUDA_H
 #define TESSERA_TESTS_CUDA_H
 
-#include <functional>
 #include <math.h>
-#include <memory>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <ucontext.h>
-#include <vector>
 
 /* ---- The language ---------------------------------------------------------------------------- */
 #define __global__
 #define __device__
 #define __constant__
 #define __shared__      static
-#define __forceinline__ inline __attribute__((always_inline))
+#define __forceinline__ inline
 #define __align__(n)    __attribute__((aligned(n)))
 #define __launch_bounds__(...)
 
@@ -82,13 +79,13 @@ template <typename T> T atomicAdd(T *place, T value)
 struct CudaThread {
     enum { STACK = 1 << 18 };
     ucontext_t context;
-    std::unique_ptr<char[]> stack{ new char[STACK] };
+    char *stack = (char *)malloc(STACK);
     dim3 index{ 0, 0, 0 };
     bool done;
 };
 inline ucontext_t cuda_scheduler;
 inline CudaThread *cuda_current;
-inline std::function<void()> cuda_kernel;
+inline void (*cuda_kernel)();
 
 inline void cuda_thread()
 {
@@ -120,12 +117,12 @@ template <typename T> T __shfl_down_sync(unsigned, T value, unsigned by)
 }
 inline void cuda_block(dim3 block)
 {
-    static std::vector<CudaThread> threads(1024);
+    static CudaThread threads[1024];
     const unsigned n = block.x * block.y * block.z;
     for (unsigned i = 0; i < n; i++) {
         CudaThread *t = &threads[i];
         getcontext(&t->context);
-        t->context.uc_stack.ss_sp = t->stack.get();
+        t->context.uc_stack.ss_sp = t->stack;
         t->context.uc_stack.ss_size = CudaThread::STACK;
         t->context.uc_link = &cuda_scheduler;
         t->index = dim3(i % block.x, i / block.x % block.y, i / block.x / block.y);
@@ -144,9 +141,11 @@ inline void cuda_block(dim3 block)
         }
     }
 }
-inline void cuda_launch(dim3 grid, dim3 block, std::function<void()> kernel)
+template <typename Kernel> void cuda_launch(dim3 grid, dim3 block, Kernel kernel)
 {
-    cuda_kernel = kernel;
+    static Kernel *launched;
+    launched = &kernel;
+    cuda_kernel = [] { (*launched)(); };
     gridDim = grid;
     for (unsigned z = 0; z < grid.z; z++)
         for (unsigned y = 0; y < grid.y; y++)
