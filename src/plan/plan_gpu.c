@@ -332,12 +332,13 @@ static bool is_wide(const KernelCost *cost, uint32_t vector, uint32_t columns, u
            || (cost->steps[0] > 1 && rows * cost->steps[0] > ROWS);
 }
 
-/* The fewest columns of a thread with several rows: one where two pixels are more than a vector. */
+/* The fewest columns of a thread with several rows: one where pixels are whole vectors. Elements of others, stored one
+ * by one, fill their sectors later where there are rows in between (12 bytes: 0.117 ms for 0.099). */
 static uint32_t least_columns(const Chooser *c, const PlanGroup *group)
 {
     enum { VECTOR = 16 };
     VEC_FOREACH (const StageId, member, &group->members)
-        if (tessi_need_is_apart(c->f, *member) && 2 * c->f->pixel[member->v] > VECTOR)
+        if (tessi_need_is_apart(c->f, *member) && c->f->pixel[member->v] % VECTOR == 0)
             return 1;
     return 2;
 }
