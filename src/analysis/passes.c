@@ -18,3 +18,10 @@ Graph *tessi_graph_exact_passes(const Graph *g, Arena *a, bool packed)
     tessi_scratch_close(scratch);
     return done;
 }
+
+Graph *tessi_graph_for_processors(Graph *g, Arena *a)
+{
+    g = tessi_graph_phases_asked(g, a);
+    g = tessi_graph_whole_numbers(g, a);
+    return tessi_graph_bytes_in_tables(g, a);
+}

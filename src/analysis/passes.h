@@ -13,6 +13,9 @@ enum { MOST_FIELDS = 4, FIELDS_OF_INPUTS_FROM = 3, FIELDS_OF_RESULTS_FROM = 2 };
  * behind the other, so that their last dimension may become fields. */
 Graph *tessi_graph_exact_passes(const Graph *g, Arena *a, bool packed);
 
+/* What processors compute otherwise than kernels do: a further graph, or `g` itself. */
+Graph *tessi_graph_for_processors(Graph *g, Arena *a);
+
 /* Reductions along a dimension of at most 16 points are written out. In place. */
 void tessi_pass_short(Graph *g);
 /* Images whose last dimension has a few points become images of pixels, and stages one a channel. Returns `g` itself
@@ -32,6 +35,9 @@ void tessi_pass_copies(Graph *g, Arena *scratch);
 /* Functions of one byte that take exponentials, powers and the like become tables; for processors, not for kernels.
  * Returns `g` itself when there is none. */
 Graph *tessi_graph_bytes_in_tables(Graph *g, Arena *a);
+/* Results that ask for the class of their point on a lattice, by quotients and rests of coordinates, are put together
+ * on it; for processors. Returns `g` itself when there is none. */
+Graph *tessi_graph_phases_asked(Graph *g, Arena *a);
 /* Reals that never round and become narrow integers are computed in integers; for processors. Returns `g` itself when
  * there are none. */
 Graph *tessi_graph_whole_numbers(Graph *g, Arena *a);

@@ -176,11 +176,9 @@ static bool block_time(tess_program *p, Variant *v, const Machine *m, Failure *f
     return fault ? internal(f, "time", fault) : true;
 }
 
-/* What processors compute otherwise than kernels do. */
 static bool for_processors(Variant *v, Failure *f)
 {
-    Graph *g = tessi_graph_whole_numbers(v->graph, &v->arena);
-    g = tessi_graph_bytes_in_tables(g, &v->arena);
+    Graph *g = tessi_graph_for_processors(v->graph, &v->arena);
     if (g == v->graph)
         return true;
     v->graph = g;

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "analysis/passes.h"
 #include "api/api.h"
 #include "diff/corpus.h"
 #include "support.h"
@@ -52,7 +53,7 @@ static const char *plan_text(More *more, const CorpusRun *run, uint64_t seed)
     const char **made = seed ? &more->random[seed] : &more->naive;
     if (*made && run->is_kept) /* else the graph is another one for other sizes */
         return *made;
-    const Graph *g = run->program->variants->graph;
+    const Graph *g = tessi_graph_for_processors(run->program->variants->graph, a);
     Machine *m = tessi_machine_default(a);
     Text text;
     tessi_text_init(&text, a);

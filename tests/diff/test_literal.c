@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "analysis/passes.h"
 #include "api/api.h"
 #include "diff/corpus.h"
 #include "support.h"
@@ -42,7 +43,7 @@ static bool compare(const CorpusCase *c, CorpusSetting s, tess_target target, co
 
 static const char *random_plan(Arena *a, const CorpusRun *run, uint64_t seed)
 {
-    const Graph *g = run->program->variants->graph;
+    const Graph *g = tessi_graph_for_processors(run->program->variants->graph, a);
     Text text;
     tessi_text_init(&text, a);
     tessi_plan_print(tessi_plan_random(a, g, tessi_machine_default(a), seed), g, &text);

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "analysis/passes.h"
 #include "api/api.h"
 #include "diff/corpus.h"
 #include "plan/plan_base.h"
@@ -36,17 +37,17 @@ static const Machine *machine_of(Arena *a, uint64_t seed)
 
 static const char *drawn(Arena *a, const CorpusRun *truth, uint64_t seed)
 {
-    const Variant *v = truth->program->variants;
+    Graph *g = truth->program->variants->graph;
+    g = kernels ? g : tessi_graph_for_processors(g, a);
     Text text;
     const Machine *m = machine_of(a, seed);
     const Plan *p;
     PlanNeighbours list = { 0 };
     if (seed % 3 == 0)
-        tessi_plan_neighbours(a, v->graph, tessi_plan_choose(a, v->graph, v->analysis, m), &list);
-    p = list.n ? list.at[tessi_hash_u64(seed, 4) % list.n].plan
-               : tessi_plan_random(a, v->graph, m, seed);
+        tessi_plan_neighbours(a, g, tessi_plan_choose(a, g, tessi_analyse(g, a), m), &list);
+    p = list.n ? list.at[tessi_hash_u64(seed, 4) % list.n].plan : tessi_plan_random(a, g, m, seed);
     tessi_text_init(&text, a);
-    tessi_plan_print(p, v->graph, &text);
+    tessi_plan_print(p, g, &text);
     return tessi_text_str(&text);
 }
 

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "analysis/passes.h"
 #include "api/api.h"
 #include "plan/plan.h"
 #include "prop/generate.h"
@@ -259,7 +260,8 @@ static char *random_plan(const Run *r, uint64_t seed, bool gpu)
     Machine *m = tessi_machine_default(&a);
     if (gpu)
         m->target = "gpu";
-    const Graph *g = r->program->variants->graph;
+    Graph *g = r->program->variants->graph;
+    g = gpu ? g : tessi_graph_for_processors(g, &a);
     tessi_plan_print(tessi_plan_random(&a, g, m, seed), g, &text);
     char *copy = strdup(tessi_text_str(&text));
     tessi_arena_dispose(&a);

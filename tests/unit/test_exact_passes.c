@@ -466,6 +466,28 @@ static void test_channels_become_fields_where_they_are_known(void **state)
     }
 }
 
+static void test_results_know_their_class(void **state)
+{
+    static const struct Case {
+        const char *size, *body;
+        uint32_t pieces;
+    } cases[] = {
+        { "2*M, 2*N", "P@[{index(0) / 2},{index(1) / 2}]:clamp", 4 },
+        { "2*M, N", "cast<uint8>(index(0) % 2)", 2 },
+        { "M, N", "cast<uint8>(index(0) % 2)", 1 }, /* whose rows may be odd in number */
+        { "4*M, N", "P@[{index(0) / 4},0]:clamp", 1 },
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        const char *text =
+            tessi_sprintf(*state, "%sstage y[%s] uint8 = %s\noutput y[%s] uint8 = y\n", HEAD,
+                          cases[k].size, cases[k].body, cases[k].size);
+        Graph *g = tessi_graph_phases_asked(passed(*state, text), *state);
+        assert_null(tessi_graph_verify(g));
+        assert_int_equal(tessi_stage(g, tessi_graph_stage_by_name(g, "y"))->pieces.n,
+                         cases[k].pieces);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -482,6 +504,7 @@ int main(void)
         GRAPH_TEST(test_readers_of_compositions_are_composed),
         GRAPH_TEST(test_compositions_stay_where_they_must),
         GRAPH_TEST(test_channels_become_fields_where_they_are_known),
+        GRAPH_TEST(test_results_know_their_class),
         GRAPH_TEST(test_bodies_keep_their_bits),
         GRAPH_TEST(test_shifted_copies_keep_their_bits),
         GRAPH_TEST(test_random_graphs_keep_their_bits),
