@@ -450,6 +450,23 @@ static void copy_stages(Pixels *p, Rewrite *r, StageId *stage)
     r->to->open_repeat = 0;
 }
 
+/* How a window is computed is said of each channel. */
+static void copy_forms(const Pixels *p, Graph *to)
+{
+    const uint32_t n = to->forms.n;
+    for (uint32_t i = 0; i < n; i++) {
+        MaskForm form = to->forms.at[i];
+        const StageId of = tessi_graph_stage_by_name(p->g, form.stage);
+        for (uint8_t c = 0; c < p->n[of.v]; c++) {
+            form.stage = tessi_stage(to, p->fields[of.v].at[c])->name;
+            if (c)
+                VEC_PUSH(to->arena, &to->forms, form);
+            else
+                to->forms.at[i] = form;
+        }
+    }
+}
+
 Graph *tessi_graph_pixels(Graph *g, Arena *a)
 {
     Pixels p = { .g = g, .walk = { .arena = a } };
@@ -469,6 +486,7 @@ Graph *tessi_graph_pixels(Graph *g, Arena *a)
     for (uint32_t k = 0; k < g->repeats.n; k++)
         carry_fields(&p, &r, k);
     tessi_graph_copy_end(&r);
+    copy_forms(&p, r.to);
     for (uint32_t o = 0; o < g->outputs.n; o++) {
         const StageId from = g->outputs.at[o].channels.at[0].stage;
         if (p.n[from.v])
