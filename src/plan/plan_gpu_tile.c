@@ -2,6 +2,7 @@
  * depend on the tile, so that it is counted once for each number of rows; then tiles are weighed against each other
  * by arithmetic alone. */
 #include "plan/plan_costs.h"
+#include "plan/plan_gpu_cost.h"
 
 enum { MOST_ROWS = 12, FEWER_ROWS = 8, MOST_PARTS = 33 };
 static const uint8_t pass_rows[] = { 4, 8, 2, 6, 12, 1 };
@@ -168,6 +169,18 @@ static void find_halo(const Search *s, KernelCost *cost)
     }
 }
 
+/* Beside the bytes that are stored: what rows of several vectors a thread cost. */
+static double spread_seconds(const Search *s)
+{
+    const PlanLevels *levels = &s->group->levels;
+    const double columns = tessi_level_apart(levels, 0) > 1 ? 1 : tessi_level_outputs(levels, 0);
+    double bytes = 0;
+    VEC_FOREACH (const StageId, id, &s->group->members)
+        bytes += tessi_gpu_stored_bytes(s->f, s->m, *id, columns)
+                 - tessi_gpu_stored_bytes(s->f, s->m, *id, 1);
+    return bytes / (s->m->memory_gbs * 1e9);
+}
+
 /* The tile and the outputs of the group as they are. */
 static KernelCost cost_as_is(Search *s, double bytes_seconds)
 {
@@ -188,7 +201,7 @@ static KernelCost cost_as_is(Search *s, double bytes_seconds)
         s->m, &s->cost[group->passes.n][tessi_level_outputs(&group->levels, 1)],
         points / (tessi_level_outputs(&group->levels, 0) * tessi_level_outputs(&group->levels, 1)),
         tessi_level_threads(&group->levels, 0), points, &cost);
-    cost.dram_seconds = bytes_seconds;
+    cost.dram_seconds = bytes_seconds + spread_seconds(s);
     for (uint32_t i = 0; i < s->n_parts && s->spread; i++) {
         const bool pass = i < group->passes.n;
         const double computed = pass ? (double)(s->extent[i].n[0] * s->extent[i].n[1]) : points;
