@@ -189,7 +189,9 @@ static bool for_processors(Variant *v, Failure *f)
 
 static Plan *plan_for(tess_program *p, Variant *v, const Machine *m, tess_diags *d, Failure *f)
 {
-    if ((!tessi_machine_is_gpu(m) && !for_processors(v, f)) || !block_time(p, v, m, f))
+    const bool kernels =
+        tessi_machine_is_gpu(m) || (p->options.plan && tessi_plan_is_of_kernels(p->options.plan));
+    if ((!kernels && !for_processors(v, f)) || !block_time(p, v, m, f))
         return NULL;
     Plan *plan = p->options.plan ? given_plan(p, v, m, d)
                                  : tessi_plan_choose(&v->arena, v->graph, v->analysis, m);

@@ -250,6 +250,8 @@ const char *tessi_plan_preset_name(size_t i); /* NULL after the last */
 /* "preset NAME", or the text of a plan, is of a graph whose masks are applied as written
  * (tessi_graph_simplify_as_written): those of papers that count loads under a mask are. */
 bool tessi_plan_is_of_masks_written(const char *text);
+/* The text of a plan is of kernels, whichever machine is to run it. */
+bool tessi_plan_is_of_kernels(const char *text);
 /* A legal plan drawn by `seed`, for tests: the pixels must not depend on it. */
 Plan *tessi_plan_random(Arena *a, const Graph *g, const Machine *m, uint64_t seed);
 

@@ -166,16 +166,27 @@ static const Preset *preset_by_name(const char *name, size_t n)
     return NULL;
 }
 
+/* The head of the text, before the groups, has this line; it begins with the end of the one before. */
+static bool head_says(const char *text, const char *line)
+{
+    const char *at = strstr(text, line), *group = strstr(text, "\ngroup ");
+    return at && (!group || at < group) && strcspn(at + strlen(line), " \t\r\n") == 0;
+}
+
+bool tessi_plan_is_of_kernels(const char *text)
+{
+    return head_says(text, "\ntarget gpu");
+}
+
 bool tessi_plan_is_of_masks_written(const char *text)
 {
-    static const char word[] = "preset ", line[] = "\nmasks written";
+    static const char word[] = "preset ";
     if (strncmp(text, word, sizeof word - 1) == 0) {
         const char *name = text + sizeof word - 1;
         const Preset *preset = preset_by_name(name, strcspn(name, ": \n"));
         return preset && !preset->scheme;
     }
-    const char *at = strstr(text, line), *group = strstr(text, "\ngroup ");
-    return at && (!group || at < group) && strcspn(at + sizeof line - 1, " \t\r\n") == 0;
+    return head_says(text, "\nmasks written");
 }
 
 enum { PRESET_SIDE = 2048 }; /* of images whose sizes are not known */
