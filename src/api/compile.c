@@ -231,6 +231,20 @@ static bool find_types(const tess_program *p, Variant *v, tess_diags *d, UseCont
     return !d->diags.n_errors && check_loops(v, d, options);
 }
 
+/* The plan that the options give names a stage that only `written` has: its pixels are not taken apart. */
+static bool is_plan_of(const tess_program *p, const Graph *written, const Graph *apart, Arena *a)
+{
+    GRAPH_FOREACH_STAGE (written, id) {
+        const char *name = tessi_stage(written, id)->name;
+        if (!p->options.plan || tessi_graph_stage_by_name(apart, name).v)
+            continue;
+        const char *line = tessi_sprintf(a, " stage %s ", name);
+        if (strstr(p->options.plan, line))
+            return true;
+    }
+    return false;
+}
+
 /* From the text to a graph whose rounding is decided. */
 static bool find_meaning(const tess_program *p, Variant *v, tess_diags *d, double start)
 {
@@ -274,6 +288,8 @@ static bool find_meaning(const tess_program *p, Variant *v, tess_diags *d, doubl
     tessi_warn_values(&ranges, v->meaning, &d->diags);
     note(v, "simplify", &begun);
     v->graph = tessi_graph_exact_passes(v->meaning, &v->arena, v->is_packed);
+    if (v->is_packed && is_plan_of(p, v->meaning, v->graph, &v->arena))
+        v->graph = tessi_graph_exact_passes(v->meaning, &v->arena, false);
     if (!verified(v->graph, "exact passes", d))
         return false;
     note(v, "exact", &begun);
