@@ -272,8 +272,9 @@ static Lattice asked_by(const Phases *p, StageId id)
         AccessDim from;
         int64_t add, divisor;
         if (is_of_class(g, tessi_expr(g, *e), &from, &add, &divisor)) {
-            const int32_t whole = common_multiple(from.scale, (int32_t)divisor);
-            l.step[from.src] = common_multiple(l.step[from.src], whole / from.scale);
+            const int32_t rest = (int32_t)(from.scale % divisor);
+            const int32_t step = rest ? common_multiple(rest, (int32_t)divisor) / rest : 1;
+            l.step[from.src] = common_multiple(l.step[from.src], step);
         }
     }
     bool is_half = list->n * classes_of(&l) <= MOST_NODES && splits_evenly(p, s, &l);

@@ -423,17 +423,8 @@ static void carry_fields(Pixels *p, Rewrite *r, uint32_t number)
 
 /* ---- The pass --------------------------------------------------------------------------------------------------- */
 
-static void enter(void *user, const Graph *copy, const Stage *s, const Piece *piece)
-{
-    (void)user;
-    (void)copy;
-    (void)s;
-    (void)piece;
-}
-
 static void copy_stages(Pixels *p, Rewrite *r, StageId *stage)
 {
-    const GraphChange keeping = { .change = change, .enter = enter };
     GRAPH_FOREACH_STAGE (p->g, id) {
         p->stage = tessi_stage(p->g, id);
         r->to->open_repeat = p->stage->repeat;
@@ -444,7 +435,8 @@ static void copy_stages(Pixels *p, Rewrite *r, StageId *stage)
             stage[id.v] = copy_sum(p, r, p->stage);
         } else {
             p->is_apart = false;
-            stage[id.v] = tessi_graph_copy_stage(r, p->stage, &keeping);
+            tessi_expr_map_clear(&r->map); /* of what stood in a channel */
+            stage[id.v] = tessi_graph_copy_stage(r, p->stage, NULL);
         }
     }
     r->to->open_repeat = 0;
