@@ -56,7 +56,7 @@ set(TESSERA_SOURCES
     src/graph/access.c src/graph/graph_affine.c src/graph/graph_build.c src/graph/graph_copy.c src/graph/graph_eval.c
     src/graph/graph_expr.c src/graph/graph_fold.c src/graph/graph_forms.c src/graph/graph_lex.c
     src/graph/graph_low_rank.c src/graph/graph_masks.c src/graph/graph_names.c src/graph/graph_network.c
-    src/graph/graph_pass_constants.c
+    src/graph/graph_pass_constants.c src/graph/graph_product.c
     src/graph/graph_pass_inside.c src/graph/graph_pass_masks.c src/graph/graph_pass_rounding.c
     src/graph/graph_pass_turn.c
     src/graph/graph_pass_unroll.c src/graph/graph_print.c src/graph/graph_print_expr.c src/graph/graph_read.c
@@ -79,8 +79,10 @@ set(TESSERA_SOURCES
     src/loop/loop_share.c
     src/loop/loop_simplify.c src/loop/loop_template.c src/loop/loop_types.c src/loop/loop_verify.c
     src/loop/loop_verify_lanes.c src/loop/lower.c src/loop/lower_bins.c src/loop/lower_blocks.c src/loop/lower_carry.c
-    src/loop/lower_coord.c src/loop/lower_copies.c src/loop/lower_copy.c src/loop/lower_dots.c src/loop/lower_expr.c
-    src/loop/lower_facts.c src/loop/lower_few.c src/loop/lower_fourier.c src/loop/lower_frame.c src/loop/lower_gather.c
+    src/loop/lower_coord.c src/loop/lower_copies.c src/loop/lower_copy.c src/loop/lower_dots.c
+    src/loop/lower_product.c src/loop/lower_expr.c
+    src/loop/lower_facts.c src/loop/lower_few.c src/loop/lower_fourier.c src/loop/lower_frame.c
+    src/loop/lower_gather.c
     src/loop/lower_general.c src/loop/lower_given.c src/loop/lower_group.c src/loop/lower_job.c
     src/loop/lower_kernel.c
     src/loop/lower_line.c src/loop/lower_lines.c src/loop/lower_march.c src/loop/lower_median.c
@@ -110,6 +112,7 @@ set(TESSERA_SOURCES
     src/plan/plan_groups.c
     src/plan/plan_keep.c src/plan/plan_knobs.c src/plan/plan_levels.c src/plan/plan_isp.c src/plan/plan_median.c
     src/plan/plan_median_gpu.c src/plan/plan_naive.c src/plan/plan_neighbours.c src/plan/plan_pairs.c
+    src/plan/plan_product.c
     src/plan/plan_passes.c src/plan/plan_preset.c src/plan/plan_print.c src/plan/plan_random.c src/plan/plan_read.c
     src/plan/plan_read_levels.c src/plan/plan_read_words.c src/plan/plan_region.c src/plan/plan_rolling.c
     src/plan/plan_rolling_cost.c src/plan/plan_rows.c src/plan/plan_scheme.c src/plan/plan_shared.c
@@ -144,7 +147,8 @@ set(TESSERA_SOURCES
 # Algorithms in the loop language, which the library carries as texts.
 set(TESSERA_TEMPLATES
     src/loop/templates/general.loops src/loop/templates/median.loops src/loop/templates/median_kernel.loops
-    src/loop/templates/bins.loops src/loop/templates/reduce.loops src/loop/templates/scan.loops)
+    src/loop/templates/bins.loops src/loop/templates/product.loops
+    src/loop/templates/reduce.loops src/loop/templates/scan.loops)
 set(TESSERA_CLI_SOURCES
     cli/any.c cli/args.c cli/audit.c cli/batch.c cli/bench_device.c cli/chain.c cli/channels.c cli/cmd_apply.c
     cli/cmd_bench.c cli/cmd_build.c cli/cmd_cache.c cli/cmd_check.c cli/cmd_explain.c cli/cmd_files.c

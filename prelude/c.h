@@ -521,7 +521,11 @@ TESS_FN float tess_sqrt_byte_f32(float x)
 /* Four bytes, the first in the low bits. */
 TESS_FN uint32_t tess_four(const uint8_t *p)
 {
+#ifdef TESS_FOUR
+    return TESS_FOUR(p);
+#else
     return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+#endif
 }
 /* c + the products of the bytes of a, without signs, with those of b, with signs; modulo 2^32. */
 TESS_FN uint32_t tess_dot_u32(uint32_t a, uint32_t b, uint32_t c)

@@ -15,6 +15,7 @@ bool tessi_c_has_effect(const CWriter *w, const LStmt *s)
     case LSTMT_ADD:
     case LSTMT_MOVE:
     case LSTMT_SHIFT:
+    case LSTMT_PRODUCT:
     case LSTMT_SORT: return w->needs.stored[s->buffer.v];
     case LSTMT_PREFETCH:
     case LSTMT_LOCAL: return w->needs.buffer[s->buffer.v];

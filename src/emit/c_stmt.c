@@ -395,6 +395,7 @@ static void statement(CWriter *w, const LStmt *s, bool is_last)
     case LSTMT_LOCAL: local(w, s->buffer); break;
     case LSTMT_MOVE: move(w, s); break;
     case LSTMT_SHIFT: break; /* in blocks, several together */
+    case LSTMT_PRODUCT: tessi_gpu_product(w, s); break;
     case LSTMT_SORT: sort(w, s); break;
     case LSTMT_PREFETCH: prefetch(w, s); break;
     case LSTMT_COMMENT: break;

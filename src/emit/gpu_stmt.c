@@ -274,3 +274,22 @@ uint32_t tessi_gpu_shifts(CWriter *w, const LBlock *block, uint32_t i)
     shifts_through_memory(w, block->at + i, n, t);
     return n;
 }
+
+/* ---- Products ---------------------------------------------------------------------------------------------------- */
+
+/* tess_product(&sums[i], &rows[y][x], words to the next row, and to 8 others, &words[k]); */
+void tessi_gpu_product(CWriter *w, const LStmt *s)
+{
+    const LExpr *rows = tessi_lexpr(w->p, s->a), *words = tessi_lexpr(w->p, s->b);
+    const LExprId pitch = w->p->buffers.at[rows->buffer.v].size[1];
+    tessi_text_add(&w->line, "tess_product(&");
+    tessi_c_place(w, s->buffer, s->index);
+    tessi_text_add(&w->line, ", &");
+    tessi_c_place(w, rows->buffer, rows->arg);
+    const int64_t words_apart = tessi_lexpr(w->p, pitch)->value.i;
+    tessi_text_addf(&w->line, ", %lld, %lld, &", (long long)words_apart,
+                    (long long)(words_apart * s->step));
+    tessi_c_place(w, words->buffer, words->arg);
+    tessi_text_add(&w->line, ");");
+    tessi_c_end_line(w);
+}

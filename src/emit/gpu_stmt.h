@@ -17,6 +17,8 @@ void tessi_gpu_next_branch(CWriter *w, GpuBranches before, GpuBranches *after);
 void tessi_gpu_leave_branches(CWriter *w, GpuBranches after);
 /* Prints the shifts that stand together in a block from its statement i on; how many these are. */
 uint32_t tessi_gpu_shifts(CWriter *w, const LBlock *block, uint32_t i);
+/* Prints a product of matrices (LSTMT_PRODUCT). */
+void tessi_gpu_product(CWriter *w, const LStmt *s);
 /* The name of a stored type with which preludes make vectors: "uchar" of "uchar16". */
 const char *tessi_gpu_vector_element(ScalarType t);
 /* The LOCAL buffer is one that the threads of a block share. */

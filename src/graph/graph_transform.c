@@ -79,8 +79,7 @@ bool tessi_wide_sum(const Graph *g, ExprWalk *walk, uint8_t n_dims, ExprId windo
            && (!out->where.v || is_same_everywhere(g, walk, out->where, e->window));
 }
 
-/* The only window in the body of a plain stage; none when there are several or none. */
-static ExprId only_window(const Graph *g, ExprWalk *walk, const Stage *s)
+ExprId tessi_stage_only_window(const Graph *g, ExprWalk *walk, const Stage *s)
 {
     ExprId found = { 0 };
     if (!tessi_stage_is_plain(g, s))
@@ -98,7 +97,7 @@ static ExprId only_window(const Graph *g, ExprWalk *walk, const Stage *s)
 
 bool tessi_stage_wide_sum(const Graph *g, ExprWalk *walk, const Stage *s, WideSum *out, bool *must)
 {
-    const ExprId window = only_window(g, walk, s);
+    const ExprId window = tessi_stage_only_window(g, walk, s);
     *must = false;
     if (!window.v)
         return false;
@@ -152,7 +151,7 @@ static bool find_runs(const Graph *g, ExprWalk *walk, const Window *w, ExprId wh
 
 bool tessi_stage_wide_median(const Graph *g, ExprWalk *walk, const Stage *s, WideMedian *out)
 {
-    const ExprId window = s->n_dims == 2 ? only_window(g, walk, s) : (ExprId){ 0 };
+    const ExprId window = s->n_dims == 2 ? tessi_stage_only_window(g, walk, s) : (ExprId){ 0 };
     *out = (WideMedian){ .rows = 0 };
     if (!window.v)
         return false;

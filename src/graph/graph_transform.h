@@ -43,6 +43,8 @@ typedef struct WideSum {
     uint32_t rows, cols;          /* of the mask */
 } WideSum;
 
+/* The only window in the body of a plain stage; none when there are several or none. */
+ExprId tessi_stage_only_window(const Graph *g, ExprWalk *walk, const Stage *s);
 /* Whether sum `window` can be taken by transforms where a stage of n_dims dimensions computes it; else why not. */
 bool tessi_wide_sum(const Graph *g, ExprWalk *walk, uint8_t n_dims, ExprId window, WideSum *out,
                     const char **why);

@@ -519,6 +519,34 @@ static bool run_shift(Run *r, const LStmt *s)
     return true;
 }
 
+static bool run_product(Run *r, const LStmt *s)
+{
+    const LExpr *rows = tessi_lexpr(r->p, s->a), *words = tessi_lexpr(r->p, s->b);
+    const int64_t lane = r->thread % LOOP_WARP;
+    int64_t at[LOOP_MAX_DIMS], row[LOOP_MAX_DIMS], word[LOOP_MAX_DIMS];
+    r->stamp++;
+    if (!read_index(r, s->index, 1, at) || !read_index(r, rows->arg, 2, row)
+        || !read_index(r, words->arg, 1, word))
+        return false;
+    LoopBuffer *sums = buffer_of(r, s->buffer);
+    for (int64_t i = 0; i < PRODUCT_SUMS; i++, at[0]++) {
+        const int64_t y = row[0] + lane / 4 + i / 2 * s->step;
+        const int64_t column = word[0] + PRODUCT_WORDS * (lane % 4 * 2 + i % 2);
+        Value sum, bytes, weights;
+        if (!load_at(r, s->buffer, at, &sum)
+            || !touch(r, sums, tessi_loop_buffer_element(sums, at), at, TOUCH_WRITE))
+            return false;
+        for (int64_t k = 0; k < PRODUCT_WORDS; k++) {
+            if (!load_at(r, rows->buffer, (const int64_t[]){ y, row[1] + k }, &bytes)
+                || !load_at(r, words->buffer, (const int64_t[]){ column + k }, &weights))
+                return false;
+            sum = tessi_eval(OP_DOT, TYPE_U32, (const Value[]){ bytes, weights, sum });
+        }
+        tessi_store_element(TYPE_U32, tessi_loop_buffer_address(sums, at), sum);
+    }
+    return true;
+}
+
 typedef struct SortItem {
     int64_t key;
     Value value;
@@ -584,6 +612,7 @@ static bool run_stmt(Run *r, const LStmt *s)
     case LSTMT_LOCAL: r->buffers[s->buffer.v].life++; return true;
     case LSTMT_MOVE: return run_move(r, s);
     case LSTMT_SHIFT: return run_shift(r, s);
+    case LSTMT_PRODUCT: return run_product(r, s);
     case LSTMT_SORT: return run_sort(r, s);
     case LSTMT_PREFETCH:
     case LSTMT_COMMENT: return true;

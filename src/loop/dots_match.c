@@ -376,6 +376,27 @@ static void look(Dots *s)
     }
 }
 
+static bool is_long(const Dots *s, LExprId id)
+{
+    const LExpr *e = tessi_lexpr(s->p, id);
+    bool any = e->type != TYPE_INDEX && tessi_type_info(e->type)->bytes > 4;
+    for (int i = 0; i < e->n_args && !any; i++)
+        any = is_long(s, e->arg[i]);
+    return any;
+}
+
+/* Some value has 64 bits: words of four bytes would be in lanes of as many. */
+static bool has_long(const Dots *s, const LBlock *block)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < block->n && !any; i++) {
+        const LStmt *t = block->at[i];
+        any = (t->a.v && is_long(s, t->a)) || (t->b.v && is_long(s, t->b)) || has_long(s, &t->body)
+              || has_long(s, &t->orelse);
+    }
+    return any;
+}
+
 bool tessi_dots_qualify(Dots *s)
 {
     enum { MOST_ROUNDS = 8 };
@@ -384,7 +405,7 @@ bool tessi_dots_qualify(Dots *s)
     for (uint32_t i = 0; i < body->n; i++)
         if (is_start(s, body->at[i]) && s->n < MOST_SUMS)
             s->sum[s->n++] = (Sum){ .start = body->at[i] };
-    if (!s->n)
+    if (!s->n || has_long(s, body))
         return false;
     s->changed = true;
     for (int round = 0; s->changed && round < MOST_ROUNDS; round++)

@@ -9,13 +9,13 @@
 
 #include "base/base.h"
 #include "base/diag.h"
+#include "base/product.h"
 #include "base/scalar.h"
 
 enum { LOOP_MAX_DIMS = 4 };
 
-/* An expression written out at its point of use (shared parts again and again) has at most this many nodes and this
- * depth; larger ones are broken up with LETs. The verifier checks it, so printers and interpreters may recur over
- * trees. */
+/* Of an expression written out at its point of use (shared parts again and again); larger ones are broken up with LETs.
+ * The verifier checks it, so printers and interpreters may recur over trees. */
 enum { LOOP_MAX_EXPR_NODES = 1 << 16, LOOP_MAX_EXPR_DEPTH = 1000 };
 enum { LOOP_MAX_CONSTANT_BYTES = 60 << 10 }; /* of all that kernels have in constant memory */
 enum { LOOP_MAX_NESTING = 64 };              /* of blocks */
@@ -127,6 +127,9 @@ typedef enum LStmtKind {
     /* of thread loops: buffer[index] = `a`, a load of a buffer of the same type, both of them held, by the thread
      * `step` farther on in the warp; where there is none, by this thread itself. All threads of the block execute it */
     LSTMT_SHIFT,
+    /* a product of matrices (product.h): buffer[index] is the first of its sums (I32), `a` loads the first row (U32,
+     * LOCAL), `b` the first column */
+    LSTMT_PRODUCT,
     LSTMT_SORT,     /* sorts the first `a` elements of 1-D LOCAL `buffer` by total order */
     LSTMT_PREFETCH, /* buffer[index] will be read soon; it may be outside */
     LSTMT_COMMENT   /* text */
@@ -142,8 +145,7 @@ enum {
 };
 enum { LIF_LIKELY = 1 /* IF: seldom does not hold */ };
 enum { LSTORE_APART = 1 /* STORE: the elements of the lanes are `step` points of a row apart */ };
-enum { /* LET: */
-       /* what is computed from it is not to be computed before a loop around it, where it would fill registers */
+enum { /* LET: what is computed from it is not to be computed before a loop around it, where it would fill registers */
        LLET_HERE = 1,
        LLET_KEPT = 2, /* the value is to be in a register until here, although nobody uses it */
        /* as HERE; and not before the value b is known, so that fewer are on their way at once */
@@ -160,7 +162,7 @@ struct LStmt {
     uint8_t n_index;
     LExprId index[LOOP_MAX_DIMS];
     LExprId a, b;
-    int64_t step;   /* FOR: > 0; SHIFT: not 0; STORE with APART: > 1 */
+    int64_t step;   /* FOR: > 0; SHIFT: not 0; STORE with APART: > 1; PRODUCT: to the other rows */
     uint8_t lanes;  /* FOR: the step is so many vectors with lanes of so many bytes; 0 = scalars */
     uint32_t least; /* FOR: it runs over at least so many values, which printers may rely on */
     /* FOR with SIMD: vectors that a step had better take side by side; with ROLLED: iterations in a row; 0, 1 = one */
@@ -174,11 +176,9 @@ struct LStmt {
  * same language with some loops marked:
  *   grid loops      the outermost loops but for constants before them: nested in each other, from 0 to grid[axis];
  *   thread loops    inside the grid loops (or anywhere, when there are none), one nest after the other. The threads of
- *                   a block share the iterations out: thread t of n runs t, t + n, ... All threads have finished one
- *                   nest, and see what it stored, before any begins the next: where that matters printers put a
- *                   barrier. What stands between nests every thread executes, the same for all: LETs, loops and
- *                   conditions; no stores.
- *
+ *                   a block share the iterations out: thread t of n runs t, t + n, ... All have finished one nest, and
+ *                   see what it stored, before any begins the next: where that matters printers put a barrier. What
+ *                   stands between nests all execute alike: LETs, loops and conditions; no stores.
  * Executed as ordinary nested loops a kernel gives the same values; the interpreter's check for races then is the
  * check that no barrier is missing. A kernel without grid and thread loops is executed by one thread. */
 enum { LOOP_MAX_AXES = 3 };
@@ -212,8 +212,8 @@ typedef struct LFunction {
     bool is_kernel;
     LExprId grid[LOOP_MAX_AXES];   /* blocks along each axis, over parameters; none = 1 */
     uint32_t block[LOOP_MAX_AXES]; /* threads along each axis, at least 1 */
-    /* does not depend on the function before it nor on those that it is beside, nor they on this one */
-    bool beside;
+    bool
+        beside; /* the function before it, and those that are beside that one: none needs another */
     uint32_t resident; /* blocks that are to fit a multiprocessor at once; 0: any number */
     LBlock body;
 } LFunction;

@@ -53,6 +53,7 @@ typedef struct KernelCheck {
     /* the thread loop around gives each thread of the block, a line, one iteration */
     bool line_of_threads;
     bool branch;                          /* an IF or a loop stands between it and the statement */
+    bool diverges;                        /* and it may be that not all threads take it alike */
     unsigned threads_around, grid_around; /* axes, as bits */
     bool below_grid;                      /* some statement that is no grid loop stands around */
 } KernelCheck;
@@ -115,6 +116,9 @@ static const char *check_held(const KernelCheck *c, const LStmt *s)
         held = held || loads_held(c, s->index[i]);
     if (held && !c->line_of_threads)
         return fault(c, "a held buffer is used where threads have not one iteration each");
+    if (s->kind == LSTMT_PRODUCT
+        && (!c->line_of_threads || c->diverges || c->f->block[0] % LOOP_WARP))
+        return fault(c, "a product is not taken by whole warps");
     if (s->kind == LSTMT_SHIFT && (c->branch || c->f->block[0] % LOOP_WARP))
         return fault(c, "a shift is not executed by whole warps");
     return NULL;
@@ -169,6 +173,10 @@ static const char *check_kernel_for(KernelCheck *c, const LStmt *s)
     else
         c->below_grid = true;
     c->branch = c->branch || (c->threads_around && !(s->flags & LFOR_THREAD));
+    c->diverges = c->diverges
+                  || (c->threads_around
+                      && (tessi_lexpr(c->p, s->a)->kind != LEXPR_CONST
+                          || tessi_lexpr(c->p, s->b)->kind != LEXPR_CONST));
     if (s->flags & LFOR_THREAD) {
         c->threads_around |= 1u << s->axis;
         c->line_of_threads = s->axis == 0 && is_constant(c->p, s->b, c->f->block[0])
@@ -192,6 +200,7 @@ static const char *check_kernel_stmt(KernelCheck *c, const LStmt *s)
             return fault(c, "a condition around threads depends on what one of them stored");
         c->below_grid = true;
         c->branch = c->branch || c->threads_around;
+        c->diverges = c->diverges || c->threads_around;
         wrong = check_kernel_block(c, &s->body);
         if (!wrong)
             wrong = check_kernel_block(c, &s->orelse);
@@ -208,6 +217,7 @@ static const char *check_kernel_stmt(KernelCheck *c, const LStmt *s)
     case LSTMT_ADD:
     case LSTMT_MOVE:
     case LSTMT_SHIFT:
+    case LSTMT_PRODUCT:
     case LSTMT_PREFETCH:
     case LSTMT_SORT: return covers_block(c) ? NULL : fault(c, "several threads execute one store");
     case LSTMT_LOCAL:

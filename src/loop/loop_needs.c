@@ -71,6 +71,7 @@ static bool mark_stmt(Marker *m, const LStmt *s)
     case LSTMT_ADD:
     case LSTMT_MOVE:
     case LSTMT_SHIFT:
+    case LSTMT_PRODUCT:
     case LSTMT_SORT:
         if (!has_effect(m, s->buffer))
             return false;

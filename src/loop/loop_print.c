@@ -392,6 +392,7 @@ static void print_slot(Printer *pr, const LStmt *s, char slot)
     case 'p': print_place(pr, s, s->buffer); break;
     case 'm': print_moved(pr, s, s->buffer); break;
     case 'o': print_moved(pr, s, s->other); break;
+    case 'x':
     case 'a': print_expr(pr, s->a, 0); break;
     case 'b':
     case 'c': print_expr(pr, s->b, 0); break;

@@ -256,13 +256,16 @@ static bool read_place(LoopReader *r, LStmt *s, LBufferId *b, bool may_be_line)
     return n >= 0;
 }
 
+/* A whole number, in a template also what comes to one. */
 static bool read_step(LoopReader *r, LStmt *s)
 {
-    uint32_t by = 0;
-    const bool back = tessi_loop_accept(r, "-");
-    if (!tessi_loop_read_natural(r, &by))
+    const LExprId by = tessi_loop_read_typed(r, TYPE_INDEX);
+    if (!by.v)
         return false;
-    s->step = back ? -(int64_t)by : by;
+    const LExpr *e = tessi_lexpr(r->p, by);
+    if (e->kind != LEXPR_CONST)
+        return tessi_loop_fault(r, "a step is a constant");
+    s->step = e->value.i;
     return true;
 }
 
@@ -290,6 +293,7 @@ static bool read_slot(LoopReader *r, Formed *f, char slot)
     case 'm': return read_place(r, s, &s->buffer, true);
     case 'o': return read_place(r, s, &s->other, true);
     case 'a': s->a = tessi_loop_read_typed(r, f->type); return s->a.v != 0;
+    case 'x': s->a = tessi_loop_read_expr(r); return s->a.v != 0;
     case 'b': s->b = tessi_loop_read_expr(r); return s->b.v != 0;
     case 'c': s->b = tessi_loop_read_typed(r, TYPE_BOOL); return s->b.v != 0;
     default: return read_step(r, s);

@@ -167,6 +167,7 @@ static bool is_needed(const Simplifier *s, const LStmt *stmt)
     case LSTMT_ADD:
     case LSTMT_MOVE:
     case LSTMT_SHIFT:
+    case LSTMT_PRODUCT:
     case LSTMT_SORT: return s->needs.stored[stmt->buffer.v];
     default: return true;
     }

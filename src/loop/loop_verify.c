@@ -561,6 +561,21 @@ static bool check_shift(Verifier *v, const LStmt *s)
     return true;
 }
 
+static bool check_product(Verifier *v, const LStmt *s)
+{
+    if (!check_target(v, s) || !check_indices(v, s) || !check_expr(v, s->a, TYPE_U32)
+        || !check_expr(v, s->b, TYPE_U32))
+        return false;
+    const LExpr *rows = tessi_lexpr(v->p, s->a), *words = tessi_lexpr(v->p, s->b);
+    const LBuffer *sums = &v->p->buffers.at[s->buffer.v];
+    if (sums->kind != LBUF_LOCAL || sums->n_dims != 1 || sums->type != TYPE_I32
+        || rows->kind != LEXPR_LOAD || words->kind != LEXPR_LOAD
+        || v->p->buffers.at[rows->buffer.v].kind != LBUF_LOCAL || rows->n_args != 2
+        || v->p->buffers.at[words->buffer.v].kind != LBUF_LOCAL || words->n_args != 1)
+        return fault(v, "a product is not of local rows of words and local words");
+    return true;
+}
+
 static bool check_stmt(Verifier *v, const LStmt *s)
 {
     switch (s->kind) {
@@ -576,6 +591,7 @@ static bool check_stmt(Verifier *v, const LStmt *s)
     case LSTMT_LOCAL: return check_local(v, s);
     case LSTMT_MOVE: return check_move(v, s);
     case LSTMT_SHIFT: return check_shift(v, s);
+    case LSTMT_PRODUCT: return check_product(v, s);
     case LSTMT_SORT: return check_sort(v, s);
     case LSTMT_PREFETCH: return check_prefetch(v, s);
     case LSTMT_COMMENT: return true;

@@ -177,7 +177,7 @@ static void place_tables(Lower *l)
         room -= b->in_constant ? padded_bytes(l, b) : 0;
     VEC_FOREACH (LBuffer, b, &l->p->buffers)
         if (b->kind == LBUF_TABLE) {
-            b->in_memory = padded_bytes(l, b) > room;
+            b->in_memory = b->in_memory || padded_bytes(l, b) > room;
             room -= b->in_memory ? 0 : padded_bytes(l, b);
         }
 }

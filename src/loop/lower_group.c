@@ -119,6 +119,10 @@ void tessi_lower_group(Lower *l, const PlanGroup *group)
         l->stream = tessi_scope_let(l, "stream", fills_caches(l, group));
     const Stage *first = tessi_stage(l->g, group->members.at[0]);
     Nest nest = { 0 };
+    if (group->product) {
+        tessi_kernel_product(l, group);
+        return;
+    }
     if (group->transform || group->median) {
         if (group->median)
             (l->plan->gpu ? tessi_kernel_median : tessi_lower_median)(l, group);

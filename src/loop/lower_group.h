@@ -45,6 +45,8 @@ bool tessi_lower_general(Lower *l, const PlanGroup *group);
 void tessi_lower_median(Lower *l, const PlanGroup *group);
 /* ---- lower_median_kernel.c ---- */
 void tessi_kernel_median(Lower *l, const PlanGroup *group);
+/* ---- lower_product.c ---- */
+void tessi_kernel_product(Lower *l, const PlanGroup *group);
 /* ---- lower_tile.c ---- */
 void tessi_lower_tiles(Lower *l, const PlanGroup *group);
 /* ---- lower_reduce.c ---- */

@@ -4,6 +4,7 @@
  * closes, so a LET appended to an outer scope meanwhile stands before the loop. */
 #include <stdlib.h>
 
+#include "loop/loop_private.h"
 #include "loop/lower_state.h"
 
 /* ---- What is known of an expression ---------------------------------------------------------- */
@@ -372,15 +373,7 @@ static LExprId rebuild(Lower *l, LExprId id)
         same = same && to == e.arg[i].v;
         e.arg[i].v = to;
     }
-    if (same)
-        return id;
-    switch (e.kind) {
-    case LEXPR_LOAD: return tessi_lexpr_load(l->p, e.buffer, e.arg, e.n_args);
-    case LEXPR_CAST: return tessi_lexpr_cast(l->p, e.type, e.arg[0]);
-    case LEXPR_SAT: return tessi_lexpr_sat(l->p, e.type, e.arg[0]);
-    case LEXPR_OP: return tessi_lexpr_op(l->p, e.op, e.arg[0], e.arg[1], e.arg[2]);
-    default: return id;
-    }
+    return same ? id : tessi_lexpr_with_args(l->p, &e, e.arg);
 }
 
 static uint32_t let_at(Lower *l, LExprId original, LExprId value, uint32_t level)

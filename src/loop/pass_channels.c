@@ -145,8 +145,8 @@ static void find_loops(Channels *c, const LBlock *block)
             VEC_PUSH(c->scratch, &c->loops, loop);
             continue;
         }
-        if (s->kind == LSTMT_MOVE || s->kind == LSTMT_SHIFT || s->kind == LSTMT_SORT
-            || s->kind == LSTMT_ADD || s->kind == LSTMT_PREFETCH) {
+        if (s->kind == LSTMT_MOVE || s->kind == LSTMT_SHIFT || s->kind == LSTMT_PRODUCT
+            || s->kind == LSTMT_SORT || s->kind == LSTMT_ADD || s->kind == LSTMT_PREFETCH) {
             VEC_PUSH(c->scratch, &c->fixed, s->buffer);
             VEC_PUSH(c->scratch, &c->fixed, s->other);
         }

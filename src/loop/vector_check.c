@@ -390,6 +390,7 @@ static bool check_block(Vectors *v, const LBlock *block)
         case LSTMT_LOCAL:
         case LSTMT_MOVE:
         case LSTMT_SHIFT:
+        case LSTMT_PRODUCT:
         case LSTMT_SORT:
         case LSTMT_PREFETCH: break;
         }

@@ -203,7 +203,9 @@ typedef struct PlanGroup {
     bool counts;
     bool
         network; /* on GPUs, instead of counting: each thread has the values of its windows in registers and sorts */
-    uint16_t strip; /* columns of a strip that is transformed, or slid along */
+    /* on GPUs, rows of the blocks for which the one sum of its stage is taken by products of matrices; 0: it is not */
+    uint16_t product;
+    uint16_t strip; /* columns of a strip that is transformed, or slid along, or of such blocks */
     const char *reason;
 } PlanGroup;
 

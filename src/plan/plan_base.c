@@ -479,8 +479,8 @@ void tessi_plan_point_kernel(PlanGroup *group)
 {
     tessi_plan_set_kernel(group, KERNEL_POINT);
     group->packed = false;
-    if (group->median)
-        group->median = group->strip = 0;
+    if (group->median || group->product)
+        group->median = group->product = group->strip = 0;
     group->counts = group->network = false;
     tessi_level_set_march(&group->levels, (PlanMarch){ 0 });
     tessi_plan_drop_copies(group);

@@ -115,6 +115,21 @@ void tessi_plan_choose_median_kernel(const PlanFacts *f, const Analysis *an, con
                                      StageId id, PlanGroup *group);
 /* Makes a group the kernel that was chosen; of points where none was. */
 void tessi_plan_median_kernel(const PlanGroup *chosen, PlanGroup *group);
+/* ---- plan_product.c: sums of bytes times small whole weights by products of matrices, on GPUs */
+/* The group is a transform, a median or a product, which have loops of their own. */
+bool tessi_plan_has_own_loops(const PlanGroup *group);
+const char *tessi_plan_check_product(const PlanFacts *f, const Plan *p, const PlanGroup *group);
+/* The levels of such a kernel are those that it has to have. */
+void tessi_plan_fit_product(PlanGroup *group);
+/* What a point costs; infinite where the machine has no such units. */
+double tessi_plan_product_seconds(const PlanFacts *f, const Machine *m, const PlanGroup *group);
+/* Says of the group that the stage alone would be that such a kernel may take less than its operations: it then stays
+ * alone. */
+void tessi_plan_propose_product(const PlanFacts *f, const Analysis *an, const Machine *m,
+                                const Plan *p, StageId id, PlanGroup *alone);
+/* Makes the group such a kernel, of which a point costs so much; false: it cannot be one, or `otherwise` is less. */
+bool tessi_plan_choose_product(const PlanFacts *f, const Machine *m, const Plan *p,
+                               PlanGroup *group, double otherwise, double *cost);
 /* ---- plan_fuse.c */
 /* Turns groups into passes of the groups that read them where that is expected to pay. */
 double tessi_plan_fuse(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p);

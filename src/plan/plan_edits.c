@@ -200,6 +200,7 @@ static bool edit_leniently(Editor *e, uint32_t i, StageId about, const PlanGroup
     PlanGroup *group = &p->groups.at[i];
     give_way(group, how);
     tessi_plan_fit_median_kernel(group);
+    tessi_plan_fit_product(group);
     tessi_plan_place_passes(p, group);
     return tessi_edit_keep(e, p, about, change);
 }

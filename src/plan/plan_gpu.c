@@ -148,6 +148,7 @@ static void add_to_groups(Chooser *c, StageId id)
     tessi_levels_one_by_one(&alone.levels, n_dims);
     tessi_plan_choose_transform(c->f, c->m, id, &alone);
     tessi_plan_choose_median_kernel(c->f, c->an, c->m, id, &alone);
+    tessi_plan_propose_product(c->f, c->an, c->m, c->p, id, &alone);
     tessi_plan_add_stage(&g, id, &alone);
     PlanGroup *group = &c->p->groups.at[c->group_of[id.v] - 1];
     if (group->members.n == 1)
@@ -424,6 +425,23 @@ static const char *kernel_reasons(Chooser *c, Kernel *best, const Kernel *tile, 
                : why;
 }
 
+/* Products of matrices where they are expected to take less than the best of the other kernels. */
+static bool try_product(Chooser *c, Kernel *best, const char **why)
+{
+    double cost;
+    if (!tessi_plan_choose_product(c->f, c->m, c->p, &best->group, best->cost.seconds, &cost))
+        return false;
+    *why = and_line(c,
+                    tessi_sprintf(c->f->arena,
+                                  "by products of matrices, in blocks of %u x %u points: %lld fs a "
+                                  "point",
+                                  best->group.product, best->group.strip, (long long)(cost * 1e15)),
+                    *why);
+    c->total += cost - best->cost.seconds;
+    best->cost.seconds = cost;
+    return true;
+}
+
 static void choose_kernel(Chooser *c, PlanGroup *group)
 {
     if (group->transform) {
@@ -449,7 +467,8 @@ static void choose_kernel(Chooser *c, PlanGroup *group)
     if (tessi_plan_kernel(&best.group) == KERNEL_REGISTER)
         best.group.resident = choose_resident(c, &best.group, &best.cost);
     const char *why = kernel_reasons(c, &best, &tile, &point, turns);
-    fit_block(c, &best.group);
+    if (!try_product(c, &best, &why))
+        fit_block(c, &best.group);
     best.group.reason = *group->reason ? and_line(c, group->reason, why) : why;
     *group = best.group;
 }

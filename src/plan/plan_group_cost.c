@@ -101,6 +101,8 @@ static KernelCost cost_of_kernel(const Pricing *c)
         return (KernelCost){ .seconds = tessi_plan_transform_seconds(c->f, c->m, group) };
     case KERNEL_MEDIAN:
         return (KernelCost){ .seconds = tessi_plan_median_seconds(c->f, c->m, group) };
+    case KERNEL_PRODUCT:
+        return (KernelCost){ .seconds = tessi_plan_product_seconds(c->f, c->m, group) };
     default: return tessi_plan_kernel_cost(c->f, c->an, c->m, c->p, group);
     }
 }

@@ -81,6 +81,7 @@ void tessi_plan_add_stage(const Grouping *g, StageId id, const PlanGroup *alone)
     PlanGroup *group = tessi_plan_add_group(p, g->f->g, id);
     group->transform = alone->transform;
     group->median = alone->median;
+    group->product = alone->product;
     group->counts = alone->counts;
     group->strip = alone->strip;
     group->reason = alone->reason;

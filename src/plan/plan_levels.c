@@ -369,6 +369,7 @@ KernelKind tessi_plan_kernel(const PlanGroup *group)
     return !has[LEVEL_THREAD]        ? KERNEL_NONE
            : group->transform        ? KERNEL_TRANSFORM
            : group->median           ? KERNEL_MEDIAN
+           : group->product          ? KERNEL_PRODUCT
            : has[LEVEL_LANES]        ? KERNEL_WARP
            : has[LEVEL_STEP] && rows ? KERNEL_SWEEP
            : has[LEVEL_STEP]         ? KERNEL_ROLLING

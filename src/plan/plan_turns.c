@@ -48,7 +48,7 @@ static bool gather(const Turns *c, Plan *plan, PlanGroup *made)
     VEC_FOREACH (const PlanGroup, group, &c->p->groups) {
         if (!is_of(c, group))
             continue;
-        together = together && !group->transform && !group->median && group->n_dims >= 2;
+        together = together && !tessi_plan_has_own_loops(group) && group->n_dims >= 2;
         *made = *group;
     }
     made->members = (StageList){ 0 };

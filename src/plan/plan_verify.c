@@ -228,8 +228,8 @@ static const char *check_kernel(Check *c, const PlanGroup *group)
         return tessi_plan_check_rolling(c->f, c->p, group);
     if (kind == KERNEL_SWEEP)
         return tessi_plan_check_sweep(c->f, c->p, group);
-    if (group->median)
-        return NULL; /* plan_median_gpu.c */
+    if (group->median || group->product)
+        return NULL; /* plan_median_gpu.c, plan_product.c */
     if (tessi_level_march(&group->levels).least && kind != KERNEL_WARP)
         return tessi_sprintf(c->f->arena,
                              "group '%s': marches are for kernels of rolling sums, of warps and of "
@@ -344,6 +344,8 @@ const char *tessi_plan_verify_with(const PlanFacts *f, const Plan *p)
             fault = tessi_plan_check_transform(c.f, p, &p->groups.at[i]);
         if (!fault && p->groups.at[i].median)
             fault = tessi_plan_check_median(c.f, p, &p->groups.at[i]);
+        if (!fault && p->groups.at[i].product)
+            fault = tessi_plan_check_product(c.f, p, &p->groups.at[i]);
         if (!fault)
             fault = check_part(&c, i);
         if (!fault)

@@ -125,10 +125,11 @@ static const char *check_group(Arena *a, const Plan *p, const PlanGroup *group)
     fault = check_apart(group, levels);
     if (fault)
         return fault;
-    for (uint8_t i = 0; i < levels->n && p->gpu && (group->transform || group->median); i++)
+    for (uint8_t i = 0; i < levels->n && p->gpu && tessi_plan_has_own_loops(group); i++)
         if (levels->at[i].how == LEVEL_LANES || levels->at[i].how == LEVEL_STEP)
-            return tessi_sprintf(a, "transforms and medians have loops of their own, without `%s`",
-                                 text_of(a, &levels->at[i]));
+            return tessi_sprintf(
+                a, "transforms, medians and products have loops of their own, without `%s`",
+                text_of(a, &levels->at[i]));
     if (p->gpu == (tessi_plan_kernel(group) == KERNEL_NONE))
         return p->gpu ? "the plan is for a GPU, and no level is of threads"
                       : "threads are for GPUs, and the plan is for a CPU";

@@ -485,8 +485,8 @@ const char *tessi_plan_make_warp(const PlanFacts *f, Plan *p, PlanGroup *group,
     bool chain;
     if (group->n_dims < 2 || tessi_stage(f->g, group->members.at[0])->kind != STAGE_COMPUTE)
         return "it has fewer than two dimensions, or reduces";
-    if (group->transform || group->median)
-        return "it has a transform or a median";
+    if (tessi_plan_has_own_loops(group))
+        return "it has a transform, a median or a product";
     set_warp(&made, outputs, warps, false);
     made.split = SPLIT_EDGES;
     const char *fault = tessi_plan_fit_frame(f, p, &made, &chain);
@@ -535,8 +535,8 @@ const char *tessi_plan_make_warp_edges(const PlanFacts *f, Plan *p, PlanGroup *g
     if (group->n_dims < 2 + planes
         || tessi_stage(f->g, group->members.at[0])->kind != STAGE_COMPUTE)
         return "it has too few dimensions, or reduces";
-    if (group->transform || group->median)
-        return "it has a transform or a median";
+    if (tessi_plan_has_own_loops(group))
+        return "it has a transform, a median or a product";
     VEC_FOREACH (const PlanPass, pass, &group->passes)
         VEC_FOREACH (const StageId, id, &pass->stages)
             if (tessi_placement_is_scratch(p->stage[id->v].placement))

@@ -29,6 +29,8 @@ typedef struct DeviceInfo {
     bool has_graphs;    /* several launches can be recorded and replayed as one */
     bool shares_memory; /* with the host */
     bool pair_choices;  /* of two integers of 16 bits minima and maxima are one instruction */
+    /* of bytes, that a unit for products of matrices adds up in a cycle; 0: there is none */
+    int products_per_cycle;
     int compute_units, warp_threads;
     double ghz, memory_gbs; /* 0: unknown */
     uint64_t memory_bytes, largest_buffer_bytes, cache_bytes, constant_bytes;

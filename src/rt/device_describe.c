@@ -31,6 +31,8 @@ void tessi_device_describe(const DeviceInfo *info, Text *out)
     tessi_machine_int(out, "block_threads", info->block_threads, 1, 1048576);
     if (info->pair_choices)
         tessi_text_add(out, "pair_choices = 1\n");
+    if (info->products_per_cycle)
+        tessi_machine_int(out, "products_per_cycle", info->products_per_cycle, 1, 65536);
     tessi_machine_int(out, "shared_bytes", info->unit_shared_bytes, 1, most_bytes);
     /* Shared memory is a part of the near cache. */
     tessi_machine_int(out, "l1_bytes", info->unit_shared_bytes, 1, most_bytes);

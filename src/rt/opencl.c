@@ -502,6 +502,9 @@ static void complete_info(OpenclDevice *d)
     CudaDriver driver;
     if (number(d, DEVICE_VENDOR) == VENDOR_NVIDIA && tessi_cuda_load_driver(&driver, NULL))
         tessi_cuda_fill_units(&driver, &d->base.info);
+    /* Programs are told of the unit as they are of pairs. */
+    if (!d->base.info.pair_choices)
+        d->base.info.products_per_cycle = 0;
 }
 
 bool tessi_opencl_open(int wanted, DeviceStream stream, void *buffer, Device **device, Failure *f)

@@ -433,6 +433,7 @@ static void statement(VmCompile *c, const LStmt *s)
     case LSTMT_SORT: sort(c, s); break;
     case LSTMT_MOVE: move(c, s); break;
     case LSTMT_SHIFT: /* refused */
+    case LSTMT_PRODUCT:
     case LSTMT_PREFETCH:
     case LSTMT_COMMENT: break;
     }
@@ -508,7 +509,8 @@ static bool has_kernels(const LBlock *block)
 {
     for (uint32_t i = 0; i < block->n; i++) {
         const LStmt *s = block->at[i];
-        if (s->kind == LSTMT_SHIFT || (s->flags & (LFOR_GRID | LFOR_THREAD) && s->kind == LSTMT_FOR)
+        if (s->kind == LSTMT_SHIFT || s->kind == LSTMT_PRODUCT
+            || (s->flags & (LFOR_GRID | LFOR_THREAD) && s->kind == LSTMT_FOR)
             || has_kernels(&s->body) || has_kernels(&s->orelse))
             return true;
     }

@@ -69,6 +69,7 @@ static Plan *make_plan(Arena *a, const Variant *v, int i, uint64_t seed)
 {
     Machine *m = tessi_machine_default(a);
     m->target = "gpu";
+    m->products_per_cycle = i == 2 ? 1500 : 0;
     const char *fault;
     return i == 0            ? tessi_plan_naive(a, v->graph, m)
            : i == 1          ? tessi_plan_choose(a, v->graph, v->analysis, m)

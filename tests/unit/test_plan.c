@@ -638,7 +638,8 @@ static void levels_are_found_again(void **state)
     for (int kernel = KERNEL_POINT; kernel < N_KERNELS; kernel++) {
         PlanGroup made = { .n_dims = 3,
                            .transform = kernel == KERNEL_TRANSFORM,
-                           .median = kernel == KERNEL_MEDIAN };
+                           .median = kernel == KERNEL_MEDIAN,
+                           .product = kernel == KERNEL_PRODUCT };
         tessi_levels_one_by_one(&made.levels, 3);
         tessi_plan_set_kernel(&made, (KernelKind)kernel);
         for (uint8_t d = 0; d < 3 && kernel == KERNEL_TILE; d++)

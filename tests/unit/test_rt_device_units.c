@@ -59,6 +59,7 @@ static void units_are_those_of_the_same_name(void **state)
     assert_int_equal(info.unit_registers, 2082);
     assert_int_equal(info.cache_bytes, 2038);
     assert_true(info.pair_choices);
+    assert_true(info.products_per_cycle > 0);
     assert_true(info.memory_gbs > 0);
 }
 
