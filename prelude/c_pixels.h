@@ -341,9 +341,17 @@ TESS_FN char tess_joined_byte(int i, int count, int size)
     const int at = i % 16 / size, pixel = at / count;
     return pixel * size < 4 ? (char)(at % count * 4 + pixel * size + i % size) : (char)-128;
 }
-TESS_FN void tess_store_first(void *p, const void *x, int n)
+/* Past the caches in parts that are aligned wherever the first is. */
+TESS_FN void tess_store_first(void *p, const void *x, int n, bool stream)
 {
+    const int most = n & -n;
     int done = 0;
+    if (stream && most >= 16 && (uintptr_t)p % (unsigned)most == 0) {
+        TESS_LANES_APART
+        for (int i = 0; i < n; i += most)
+            tess_past_caches((char *)p + i, (const char *)x + i, (size_t)most);
+        return;
+    }
     TESS_LANES_APART
     for (int part = 64; part >= 4; part /= 2)
         if (n - done >= part) {
@@ -373,24 +381,24 @@ TESS_FN tess_parts_4 tess_together_4(tess_chunk_4 a, tess_chunk_4 b, tess_chunk_
     return tess_parts_of_4(a, b, c, d, count);
 }
 #endif
-#define TESS_PARTS_JOINED(N)                                                                     \
-    TESS_FN void tess_join_##N(void *p, int count, int size, tess_chunk_##N a, tess_chunk_##N b, \
-                               tess_chunk_##N c, tess_chunk_##N d)                               \
-    {                                                                                            \
-        tess_parts_##N all = tess_together_##N(a, b, c, d, count), at = { 0 };                   \
-        tess_part_words_##N from = { 0 }, to = { 0 };                                            \
-        TESS_LANES_APART                                                                         \
-        for (int i = 0; i < 4 * N; i++) {                                                        \
-            from[i] = i % 4 * N + i / 4;                                                         \
-            to[i] = i < count * N ? i / count * 4 + i % count : 0;                               \
-        }                                                                                        \
-        TESS_LANES_APART                                                                         \
-        for (int i = 0; i < 16 * N; i++)                                                         \
-            at[i] = tess_joined_byte(i, count, size);                                            \
-        all = TESS_PART_BYTES_##N(TESS_PART_WORDS_##N(all, from), at);                           \
-        if (count < 4)                                                                           \
-            all = TESS_PART_WORDS_##N(all, to);                                                  \
-        tess_store_first(p, &all, 4 * N * count);                                                \
+#define TESS_PARTS_JOINED(N)                                                                \
+    TESS_FN void tess_join_##N(void *p, int count, int size, bool stream, tess_chunk_##N a, \
+                               tess_chunk_##N b, tess_chunk_##N c, tess_chunk_##N d)        \
+    {                                                                                       \
+        tess_parts_##N all = tess_together_##N(a, b, c, d, count), at = { 0 };              \
+        tess_part_words_##N from = { 0 }, to = { 0 };                                       \
+        TESS_LANES_APART                                                                    \
+        for (int i = 0; i < 4 * N; i++) {                                                   \
+            from[i] = i % 4 * N + i / 4;                                                    \
+            to[i] = i < count * N ? i / count * 4 + i % count : 0;                          \
+        }                                                                                   \
+        TESS_LANES_APART                                                                    \
+        for (int i = 0; i < 16 * N; i++)                                                    \
+            at[i] = tess_joined_byte(i, count, size);                                       \
+        all = TESS_PART_BYTES_##N(TESS_PART_WORDS_##N(all, from), at);                      \
+        if (count < 4)                                                                      \
+            all = TESS_PART_WORDS_##N(all, to);                                             \
+        tess_store_first(p, &all, 4 * N * count, stream);                                   \
     }
 TESS_PARTS_JOINED(1)
 #if TESS_GCC_X86 >= 32
@@ -399,19 +407,19 @@ TESS_PARTS_JOINED(2)
 #if TESS_GCC_X86 == 64
 TESS_PARTS_JOINED(4)
 #endif
-#define TESS_JOINED(V, p, size)                                                                    \
-    if (size <= 2 && TESS_LANES_##V >= 4) {                                                        \
-        TESS_LANES_APART                                                                           \
-        for (int i = 0; i < size; i++) {                                                           \
-            TESS_PARTS_##V(tess_chunk) x[4];                                                       \
-            __builtin_memcpy(&x[0], (const char *)&a + (size_t)i * sizeof x[0], sizeof x[0]);      \
-            __builtin_memcpy(&x[1], (const char *)&b + (size_t)i * sizeof x[0], sizeof x[0]);      \
-            __builtin_memcpy(&x[2], (const char *)&c + (size_t)i * sizeof x[0], sizeof x[0]);      \
-            __builtin_memcpy(&x[3], (const char *)&d + (size_t)i * sizeof x[0], sizeof x[0]);      \
-            TESS_PARTS_##V(tess_join)((char *)p + i * count * (int)sizeof x[0], count, size, x[0], \
-                                      x[1], x[2], x[3]);                                           \
-        }                                                                                          \
-        return;                                                                                    \
+#define TESS_JOINED(V, p, size)                                                               \
+    if (size <= 2 && TESS_LANES_##V >= 4) {                                                   \
+        TESS_LANES_APART                                                                      \
+        for (int i = 0; i < size; i++) {                                                      \
+            TESS_PARTS_##V(tess_chunk) x[4];                                                  \
+            __builtin_memcpy(&x[0], (const char *)&a + (size_t)i * sizeof x[0], sizeof x[0]); \
+            __builtin_memcpy(&x[1], (const char *)&b + (size_t)i * sizeof x[0], sizeof x[0]); \
+            __builtin_memcpy(&x[2], (const char *)&c + (size_t)i * sizeof x[0], sizeof x[0]); \
+            __builtin_memcpy(&x[3], (const char *)&d + (size_t)i * sizeof x[0], sizeof x[0]); \
+            TESS_PARTS_##V(tess_join)((char *)p + i * count * (int)sizeof x[0], count, size,  \
+                                      stream, x[0], x[1], x[2], x[3]);                        \
+        }                                                                                     \
+        return;                                                                               \
     }
 #else
 #define TESS_JOINED(V, p, size)
@@ -426,17 +434,18 @@ TESS_PARTS_JOINED(4)
         if (count > 3)                                     \
             p[3] = d[i];                                   \
     }
-#define TESS_VECTOR_JOIN(V, T, s)                                                               \
-    TESS_FN void tess_join_##s##V(T *p, int count, tess_##s##V a, tess_##s##V b, tess_##s##V c, \
-                                  tess_##s##V d)                                                \
-    {                                                                                           \
-        TESS_JOINED(V, p, (int)sizeof(T))                                                       \
-        TESS_JOIN_EACH(V)                                                                       \
+#define TESS_VECTOR_JOIN(V, T, s)                                                             \
+    TESS_FN void tess_join_##s##V(T *p, int count, bool stream, tess_##s##V a, tess_##s##V b, \
+                                  tess_##s##V c, tess_##s##V d)                               \
+    {                                                                                         \
+        TESS_JOINED(V, p, (int)sizeof(T))                                                     \
+        (void)stream;                                                                         \
+        TESS_JOIN_EACH(V)                                                                     \
     }
 /* Of elements as wide as their lanes, or of lanes that are more than parts have. I: an integer as wide as T. */
 #define TESS_VECTOR_JOIN_LANES(V, T, s, I)                                                       \
-    TESS_FN void tess_join_##s##V(T *p, int count, tess_##s##V a, tess_##s##V b, tess_##s##V c,  \
-                                  tess_##s##V d)                                                 \
+    TESS_FN void tess_join_##s##V(T *p, int count, bool stream, tess_##s##V a, tess_##s##V b,    \
+                                  tess_##s##V c, tess_##s##V d)                                  \
     {                                                                                            \
         TESS_LANE_ARRAY(V, I, places);                                                           \
         TESS_LANES_APART                                                                         \
@@ -456,25 +465,25 @@ TESS_PARTS_JOINED(4)
                 r = TESS_TWO(V, r, c, three);                                                    \
             if (count > 3)                                                                       \
                 r = TESS_TWO(V, r, d, four);                                                     \
-            tess_store_##s##V(p + k * TESS_LANES_##V, r);                                        \
+            tess_stream_##s##V(p + k * TESS_LANES_##V, r, stream);                               \
         }                                                                                        \
         if (!TESS_SHUFFLES_TWO) {                                                                \
             TESS_JOIN_EACH(V)                                                                    \
         }                                                                                        \
     }
-#define TESS_VECTOR_JOIN_COUNTS(V, T, s)                                              \
-    TESS_FN void tess_join2_##s##V(T *p, tess_##s##V a, tess_##s##V b)                \
-    {                                                                                 \
-        tess_join_##s##V(p, 2, a, b, b, b);                                           \
-    }                                                                                 \
-    TESS_FN void tess_join3_##s##V(T *p, tess_##s##V a, tess_##s##V b, tess_##s##V c) \
-    {                                                                                 \
-        tess_join_##s##V(p, 3, a, b, c, c);                                           \
-    }                                                                                 \
-    TESS_FN void tess_join4_##s##V(T *p, tess_##s##V a, tess_##s##V b, tess_##s##V c, \
-                                   tess_##s##V d)                                     \
-    {                                                                                 \
-        tess_join_##s##V(p, 4, a, b, c, d);                                           \
+#define TESS_VECTOR_JOIN_COUNTS(V, T, s)                                                           \
+    TESS_FN void tess_join2_##s##V(T *p, tess_##s##V a, tess_##s##V b, bool stream)                \
+    {                                                                                              \
+        tess_join_##s##V(p, 2, stream, a, b, b, b);                                                \
+    }                                                                                              \
+    TESS_FN void tess_join3_##s##V(T *p, tess_##s##V a, tess_##s##V b, tess_##s##V c, bool stream) \
+    {                                                                                              \
+        tess_join_##s##V(p, 3, stream, a, b, c, c);                                                \
+    }                                                                                              \
+    TESS_FN void tess_join4_##s##V(T *p, tess_##s##V a, tess_##s##V b, tess_##s##V c,              \
+                                   tess_##s##V d, bool stream)                                     \
+    {                                                                                              \
+        tess_join_##s##V(p, 4, stream, a, b, c, d);                                                \
     }
 
 /* The same of pixels that stand beside each other: vectors of their elements become ones of all pixels in their order,
@@ -497,35 +506,35 @@ TESS_PARTS_JOINED(4)
             r[i] = i % 2 ? b[at[i] - TESS_LANES_##V] : a[at[i]];                                   \
         return r;                                                                                  \
     }                                                                                              \
-    TESS_FN void tess_join_pairs_##s##V(T *p, int count, const tess_##s##V *a,                     \
+    TESS_FN void tess_join_pairs_##s##V(T *p, int count, bool stream, const tess_##s##V *a,        \
                                         const tess_##s##V *b)                                      \
     {                                                                                              \
         const int last = count - 1, c = last < 2 ? last : 2;                                       \
         TESS_LANES_APART                                                                           \
         for (int half = 0; half < 2; half++)                                                       \
-            tess_join_##s##V(p + half * count * TESS_LANES_##V, count,                             \
+            tess_join_##s##V(p + half * count * TESS_LANES_##V, count, stream,                     \
                              tess_zip_##s##V(a[0], b[0], half), tess_zip_##s##V(a[1], b[1], half), \
                              tess_zip_##s##V(a[c], b[c], half),                                    \
                              tess_zip_##s##V(a[last], b[last], half));                             \
     }                                                                                              \
     TESS_FN void tess_join_pairs2_##s##V(T *p, tess_##s##V a, tess_##s##V b, tess_##s##V c,        \
-                                         tess_##s##V d)                                            \
+                                         tess_##s##V d, bool stream)                               \
     {                                                                                              \
         const tess_##s##V first[] = { a, b }, second[] = { c, d };                                 \
-        tess_join_pairs_##s##V(p, 2, first, second);                                               \
+        tess_join_pairs_##s##V(p, 2, stream, first, second);                                       \
     }                                                                                              \
     TESS_FN void tess_join_pairs3_##s##V(T *p, tess_##s##V a, tess_##s##V b, tess_##s##V c,        \
-                                         tess_##s##V d, tess_##s##V e, tess_##s##V f)              \
+                                         tess_##s##V d, tess_##s##V e, tess_##s##V f, bool stream) \
     {                                                                                              \
         const tess_##s##V first[] = { a, b, c }, second[] = { d, e, f };                           \
-        tess_join_pairs_##s##V(p, 3, first, second);                                               \
+        tess_join_pairs_##s##V(p, 3, stream, first, second);                                       \
     }                                                                                              \
     TESS_FN void tess_join_pairs4_##s##V(T *p, tess_##s##V a, tess_##s##V b, tess_##s##V c,        \
                                          tess_##s##V d, tess_##s##V e, tess_##s##V f,              \
-                                         tess_##s##V g, tess_##s##V h)                             \
+                                         tess_##s##V g, tess_##s##V h, bool stream)                \
     {                                                                                              \
         const tess_##s##V first[] = { a, b, c, d }, second[] = { e, f, g, h };                     \
-        tess_join_pairs_##s##V(p, 4, first, second);                                               \
+        tess_join_pairs_##s##V(p, 4, stream, first, second);                                       \
     }
 
 #endif

@@ -38,7 +38,7 @@ static bool find_elements(const CWriter *w, LStmt *const *first, uint32_t n, con
             || !tessi_loop_same_pixels(w->p, s, first[i], apart))
             return false;
         const uint32_t k = tessi_loop_element(w->p, first[i], apart);
-        if (k >= n || element[k]
+        if (k >= n || element[k] || first[i]->b.v != s->b.v
             || tessi_lexpr(w->p, first[i]->a)->lanes != tessi_lexpr(w->p, s->a)->lanes
             || loads(w, first[i]->a, &w->p->buffers.at[s->buffer.v]))
             return false;
@@ -73,7 +73,11 @@ uint32_t tessi_c_pixel_stores(CWriter *w, const LBlock *block, uint32_t i)
         tessi_text_add(&w->line, ", ");
         tessi_c_expr(w, element[k]->a, C_LOOSE);
     }
-    tessi_text_add(&w->line, ");");
+    tessi_text_add(&w->line, ", ");
+    if (s->b.v)
+        tessi_c_expr(w, s->b, C_LOOSE);
+    tessi_text_add(&w->line, s->b.v ? ");" : "false);");
+    w->streamed = w->streamed || s->b.v;
     tessi_c_end_line(w);
     return n;
 }
