@@ -224,13 +224,19 @@ TESS_FN tess_64_i8 tess_bytes_apart(const void *p, int n, int step, int element,
         return r;                                                                     \
     }
 
-/* Elements as wide as their lanes: of vectors of them, two of which are shuffled at a time. */
+/* Elements as wide as their lanes: of vectors of them, two of which are shuffled at a time. Clang makes a shuffle of
+ * elements that are taken one by one, and stores of pixels by itself. */
 #if defined(__clang__)
 #define TESS_TWO(V, a, b, at) a
 #define TESS_SHUFFLES_TWO     0
+#define TESS_PICK(V, r, a, b, at)                     \
+    TESS_LANES_APART                                  \
+    for (int lane = 0; lane < TESS_LANES_##V; lane++) \
+    r[lane] = at[lane] < TESS_LANES_##V ? a[at[lane]] : b[at[lane] - TESS_LANES_##V]
 #else
-#define TESS_TWO(V, a, b, at) __builtin_shuffle(a, b, at)
-#define TESS_SHUFFLES_TWO     1
+#define TESS_TWO(V, a, b, at)     __builtin_shuffle(a, b, at)
+#define TESS_SHUFFLES_TWO         1
+#define TESS_PICK(V, r, a, b, at) r = TESS_TWO(V, a, b, at)
 #endif
 #define TESS_PLACE_TYPE_v   int32_t
 #define TESS_PLACE_TYPE_v64 int64_t
@@ -243,7 +249,7 @@ TESS_FN tess_64_i8 tess_bytes_apart(const void *p, int n, int step, int element,
         TESS_LANE_ARRAY(V, TESS_PLACE_TYPE_##V, places);                               \
         const int n = (TESS_LANES_##V - 1) * step + pixel;                             \
         tess_##s##V r = { 0 };                                                         \
-        if (TESS_SHUFFLES_TWO && step > 0 && step <= 4) {                              \
+        if (step > 0 && step <= 4) {                                                   \
             p -= first;                                                                \
             r = tess_load_##s##V(p);                                                   \
             TESS_LANES_APART                                                           \
@@ -260,7 +266,8 @@ TESS_FN tess_64_i8 tess_bytes_apart(const void *p, int n, int step, int element,
                                                        : i;                                              \
                     at[i] = from >= (k + 1) * TESS_LANES_##V ? 0 : at[i];              \
                 }                                                                      \
-                r = TESS_TWO(V, r, tess_load_##s##V(p + begin), at);                   \
+                const tess_##s##V before = r, line = tess_load_##s##V(p + begin);      \
+                TESS_PICK(V, r, before, line, at);                                     \
             }                                                                          \
             return r;                                                                  \
         }                                                                              \

@@ -41,6 +41,7 @@ struct Vectors {
     /* Elements are loaded from anywhere; at distances that are known; at some that compilers have no shuffles for.
      * Reals become integers, of which compilers make no vectors. */
     bool gathers, strides, odd_strides, to_integers;
+    uint8_t strided_bytes;    /* of the narrowest such element; 0: not all are shuffled */
     bool spreads, holes;      /* one element of each pixel is stored; of some not all of them are */
     bool pairs;               /* of pixels are stored, which compilers do not put together */
     uint32_t copies;          /* vectors that a step computes side by side */

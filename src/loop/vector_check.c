@@ -135,6 +135,17 @@ static bool is_odd_stride(Vectors *v, const LExpr *load)
     return (n > 4 && n != 8) || (apart < 0 && pixel > 1);
 }
 
+/* How wide elements are that are shuffled out of whole vectors of them, of which processors with the widest vectors
+ * take two at once; 0: of others. */
+static uint8_t shuffled_bytes(Vectors *v, const LExpr *load)
+{
+    enum { MOST_STRIDE = 3 }; /* of four compilers make as much */
+    const int32_t apart = tessi_vector_apart(v, load);
+    const bool good = v->p->vector_bytes == LOOP_MOST_VECTOR && apart > 0
+                      && (uint32_t)apart * pixel_elements(v, load->buffer) <= MOST_STRIDE;
+    return good ? (uint8_t)tessi_type_info(v->p->buffers.at[load->buffer.v].type)->bytes : 0;
+}
+
 static bool has_vector_form(const LExpr *e, ScalarType operands)
 {
     if (operands == TYPE_F16)
@@ -234,6 +245,8 @@ static bool check_load(Vectors *v, const LExpr *e)
     }
     v->strides = v->strides || !near;
     v->odd_strides = v->odd_strides || (!near && is_odd_stride(v, e));
+    if (!near && v->strided_bytes > shuffled_bytes(v, e))
+        v->strided_bytes = shuffled_bytes(v, e);
     return true;
 }
 
@@ -426,6 +439,7 @@ static bool check_body(Vectors *v, const LStmt *loop, bool near)
     v->far = v->gathers = v->strides = v->odd_strides = v->to_integers = v->spreads = v->holes =
         v->pairs = false;
     v->lane_bytes = 1;
+    v->strided_bytes = UINT8_MAX;
     return check_block(v, &loop->body);
 }
 
@@ -453,9 +467,10 @@ static bool qualifies(Vectors *v, const LStmt *loop)
         return false;
     if (!check_body(v, loop, true) && !(v->far && check_body(v, loop, false)))
         return false;
-    /* Compilers know how to load each second element, in innermost loops that they make vectors of. */
+    /* Compilers know how to load each second element, in innermost loops that they make vectors of; less of those as
+     * wide as lanes. */
     if (v->strides && !v->gathers && !v->odd_strides && !v->to_integers && !v->pairs
-        && !has_loop(&loop->body))
+        && v->strided_bytes < v->lane_bytes && !has_loop(&loop->body))
         return false;
     if (v->spreads && (v->holes || v->gathers) && (!v->to_integers || has_loop(&loop->body)))
         return false;
