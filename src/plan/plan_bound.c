@@ -40,10 +40,10 @@ static double compute_once(const Estimator *c)
 static double reached(const Estimator *c)
 {
     const Machine *m = c->m;
-    const double memory =
-        m->memory_stream_gbs > m->memory_gbs ? m->memory_stream_gbs : m->memory_gbs;
-    const double near = tessi_machine_is_gpu(m) ? m->l2_gbs : m->l3_gbs;
-    return 1e9 * (tessi_estimate_stays(c) && near > memory ? near : memory);
+    const double plain = tessi_estimate_memory(m, false), past = tessi_estimate_memory(m, true);
+    const double memory = past > plain ? past : plain;
+    const double near = 1e9 * (tessi_machine_is_gpu(m) ? m->l2_gbs : m->l3_gbs);
+    return tessi_estimate_stays(c) && near > memory ? near : memory;
 }
 
 /* Every input that matters is read once and every result written once; every stage is computed once a point, or in what

@@ -28,6 +28,14 @@ bool tessi_estimate_stays(const Estimator *c)
     return c->must_move <= (double)m->l3_bytes / 2 && m->l3_gbs > m->memory_gbs;
 }
 
+double tessi_estimate_memory(const Machine *m, bool streams)
+{
+    const double all = streams ? m->memory_stream_gbs : m->memory_gbs;
+    const double core = streams ? m->memory_core_stream_gbs : m->memory_core_gbs;
+    const double reached = core * (double)m->cores;
+    return 1e9 * (reached < all ? reached : all);
+}
+
 /* Images that another group has just written are in the last cache if they fill no more than half of it; so are those
  * of callers, where all images of a run fill no more: a run that is repeated, as those that are timed, finds them
  * there. */
@@ -40,7 +48,8 @@ static double memory_seconds(const Estimator *c, const PlanGroup *group, const P
     const double outer = (t->read + t->written) * points - inner;
     const double cache = (double)(gpu ? m->l2_bytes : m->l3_bytes);
     const bool streams = group->stream && t->written * points > cache / 2;
-    const double memory = 1e9 * (streams ? m->memory_stream_gbs : m->memory_gbs);
+    const double shared = 1e9 * (streams ? m->memory_stream_gbs : m->memory_gbs);
+    const double memory = c->compares ? shared : tessi_estimate_memory(m, streams);
     const double near = 1e9 * (gpu ? m->l2_gbs : m->l3_gbs);
     return outer / (tessi_estimate_stays(c) ? near : memory)
            + inner / (inner <= cache / 2 && near > memory ? near : memory);

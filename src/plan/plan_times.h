@@ -28,6 +28,8 @@ double tessi_estimate_points(const Estimator *c, const Stage *s);
 const Stage *tessi_estimate_domain(const Estimator *c, StageId id);
 /* Images of callers stay in the last cache from run to run. */
 bool tessi_estimate_stays(const Estimator *c);
+/* Bytes a second of memory, which few cores do not use up: they wait for what each has under way. */
+double tessi_estimate_memory(const Machine *m, bool streams);
 GroupTime tessi_estimate_group(const Estimator *c, const PlanGroup *group);
 
 /* ---- plan_bound.c */

@@ -191,13 +191,15 @@ static MachineRates usual_rates(const Facts *f)
     while (k + 1 < sizeof usual / sizeof *usual && !tessi_streq(usual[k].isa, f->isa.name))
         k++;
     double ghz = tessi_machine_is_clock(f->ghz) ? f->ghz : 3,
-           memory = tessi_machine_usual_memory(f->cores);
+           memory = tessi_machine_usual_memory(f->cores), memory_core = 12;
     return (MachineRates){ .ghz = f->ghz,
                            .l1_gbs = usual[k].l1_bytes * ghz,
                            .l2_gbs = usual[k].l2_bytes * ghz,
                            .l3_gbs = usual[k].l3_bytes * ghz * f->cores,
                            .memory_gbs = memory,
                            .memory_stream_gbs = memory * 1.25,
+                           .memory_core_gbs = memory_core,
+                           .memory_core_stream_gbs = memory_core,
                            .simple_per_cycle = usual[k].simple,
                            .mul_per_cycle = usual[k].mul,
                            .fma_per_cycle = usual[k].fma,
@@ -249,6 +251,8 @@ static void describe(const Facts *f, const MachineRates *rates, Text *out)
     RATE(l3_gbs);
     RATE(memory_gbs);
     RATE(memory_stream_gbs);
+    RATE(memory_core_gbs);
+    RATE(memory_core_stream_gbs);
     RATE(simple_per_cycle);
     RATE(mul_per_cycle);
     RATE(fma_per_cycle);

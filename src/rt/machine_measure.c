@@ -172,10 +172,21 @@ static double team_gbs(Team *t, double bytes, int repeats)
     return best;
 }
 
+/* From one part of the memory to another, with ordinary stores and past the caches. */
+static void measure_copies(Team *t, int repeats, double *plain, double *stream)
+{
+    const double moved = 2.0 * (double)t->part * t->threads;
+    t->work = WORK_COPY;
+    *plain = team_gbs(t, moved, repeats);
+    t->work = WORK_STREAM;
+    if (t->loops->stream)
+        *stream = team_gbs(t, moved, repeats);
+}
+
 static void measure_shared(const MachineSizes *sizes, const VectorLoops *loops, char *memory,
                            size_t bytes, MachineRates *r)
 {
-    enum { PAGE = 4096, READ_ROUNDS = 4, COPIES = 4 };
+    enum { PAGE = 4096, READ_ROUNDS = 4, COPIES = 4, COPIES_ALONE = 2 };
     int threads = sizes->cores < MOST_THREADS ? sizes->cores : MOST_THREADS;
     Team team = { .loops = loops, .threads = threads, .rounds = 1, .from = memory };
     team.part = bytes / (size_t)threads / PAGE * PAGE;
@@ -190,12 +201,10 @@ static void measure_shared(const MachineSizes *sizes, const VectorLoops *loops, 
     team.rounds = 1;
     team.part = bytes / 2 / (size_t)threads / PAGE * PAGE;
     team.to = memory + bytes / 2;
-    double moved = 2.0 * (double)team.part * threads;
-    team.work = WORK_COPY;
-    r->memory_gbs = team_gbs(&team, moved, COPIES);
-    team.work = WORK_STREAM;
-    if (loops->stream)
-        r->memory_stream_gbs = team_gbs(&team, moved, COPIES);
+    measure_copies(&team, COPIES, &r->memory_gbs, &r->memory_stream_gbs);
+    team.threads = 1;
+    team.part = bytes / 4 / PAGE * PAGE; /* as much as the last cache has */
+    measure_copies(&team, COPIES_ALONE, &r->memory_core_gbs, &r->memory_core_stream_gbs);
 }
 
 /* ---- Threads --------------------------------------------------------------------------------- */
@@ -282,6 +291,8 @@ static void keep_best(MachineRates *best, const MachineRates *r)
     LARGER(l3_gbs);
     LARGER(memory_gbs);
     LARGER(memory_stream_gbs);
+    LARGER(memory_core_gbs);
+    LARGER(memory_core_stream_gbs);
 #undef LARGER
     const double a = best->thread_start_us, b = r->thread_start_us; /* 0: not known */
     core.thread_start_us = !(b > 0) || (a > 0 && a < b) ? a : b;

@@ -12,6 +12,7 @@ typedef struct MachineSizes { /* what to measure, from the system; 0 = unknown *
 typedef struct MachineRates { /* the keys of a machine description; 0 = not measured */
     double ghz;
     double l1_gbs, l2_gbs, l3_gbs, memory_gbs, memory_stream_gbs;
+    double memory_core_gbs, memory_core_stream_gbs;
     double simple_per_cycle, mul_per_cycle, fma_per_cycle, div_per_cycle, sqrt_per_cycle,
         load_per_cycle;
     double thread_start_us;

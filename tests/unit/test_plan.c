@@ -305,6 +305,10 @@ static void estimates_add_up(void **state)
     assert_true(far.seconds > 1.5 * e.seconds);
     assert_true(far.seconds == far.first_seconds && e.first_seconds > e.seconds);
     assert_true(far.seconds >= far.must_move / (m->memory_stream_gbs * 1e9) * 0.999);
+    /* A few cores reach less of the memory than all; plans are compared as before. */
+    m->memory_core_gbs = m->memory_gbs / (2 * (double)m->cores);
+    const PlanEstimate few = tessi_plan_estimate(p, g, tessi_analyse(g, *state), m, params);
+    assert_true(few.seconds > 1.3 * far.seconds && few.first_seconds == far.first_seconds);
 }
 
 static void illegal_plans_are_refused(void **state)
