@@ -15,7 +15,8 @@
 #include "loop/loop_passes.h"
 #include "loop/sampled.h"
 
-enum { BLOCK_ROWS = 32, BLOCK_COLUMNS = 512 };
+/* What is kept should stay in the first cache, and columns be so many that rows of images are read in long runs. */
+enum { BLOCK_ROWS = 32, LEAST_COLUMNS = 64, MOST_COLUMNS = 1024, KEPT_BYTES = 32768 };
 
 static LExprId op(const Sampled *s, Op o, LExprId a, LExprId b)
 {
@@ -112,9 +113,9 @@ static LExprId moved(void *user, LExprId id)
 static LBufferId local(Sampled *s, const char *name, ScalarType type, uint32_t lines, LBlock *to)
 {
     LBuffer b = { .name = name, .kind = LBUF_LOCAL, .type = type, .n_dims = lines ? 2 : 1 };
-    b.size[0] = number(s, lines ? lines : BLOCK_COLUMNS);
+    b.size[0] = number(s, lines ? lines : s->columns);
     if (lines)
-        b.size[1] = number(s, BLOCK_COLUMNS);
+        b.size[1] = number(s, s->columns);
     const LBufferId id = tessi_loop_buffer(s->p, &b);
     tessi_lstmt(s->p, to, LSTMT_LOCAL)->buffer = id;
     return id;
@@ -144,15 +145,31 @@ static LStmt *points_of(Sampled *s, LExprId from, LExprId to, LBlock *out, LExpr
     return loop;
 }
 
-static void fill_tables(Sampled *s, LExprId x_to, LBlock *out)
+/* Bytes of the widest value that this one is made of, which says how many lanes its loop has. */
+static uint32_t widest_in(Sampled *s, LExprId id)
 {
-    LExprId x;
-    for (uint32_t i = 0; i < s->n_tables; i++) {
-        Table *t = &s->table[i];
-        t->buffer = local(s, "of_column", tessi_lexpr(s->p, t->value)->type, 0, out);
+    if (!*tessi_sampled_note(s, &s->widest, id)) {
+        const LExpr e = *tessi_lexpr(s->p, id);
+        uint32_t most = e.type == TYPE_INDEX ? 1 : tessi_type_info(e.type)->bytes;
+        for (int i = 0; i < e.n_args; i++) {
+            const uint32_t other = widest_in(s, e.arg[i]);
+            most = other > most ? other : most;
+        }
+        *tessi_sampled_note(s, &s->widest, id) = most;
     }
+    return *tessi_sampled_note(s, &s->widest, id);
+}
+
+/* Those with as many lanes in one loop: what their values have in common is computed once. */
+static void fill_tables_of(Sampled *s, uint32_t bytes, LExprId x_to, LBlock *out)
+{
+    LExprId x = { 0 };
+    LStmt *loop = NULL;
     for (uint32_t i = 0; i < s->n_tables; i++) {
-        LStmt *loop = points_of(s, s->x_from, x_to, out, &x);
+        if (widest_in(s, s->table[i].value) != bytes)
+            continue;
+        if (!loop)
+            loop = points_of(s, s->x_from, x_to, out, &x);
         LStmt *store = tessi_lstmt(s->p, &loop->body, LSTMT_STORE);
         store->buffer = s->table[i].buffer;
         store->n_index = 1;
@@ -160,6 +177,17 @@ static void fill_tables(Sampled *s, LExprId x_to, LBlock *out)
         Rewriting r = rewriting(s, NULL, x, s->read);
         store->a = moved(&r, s->table[i].value);
     }
+}
+
+static void fill_tables(Sampled *s, LExprId x_to, LBlock *out)
+{
+    for (uint32_t i = 0; i < s->n_tables; i++) {
+        Table *t = &s->table[i];
+        t->buffer = local(s, "of_column", tessi_lexpr(s->p, t->value)->type, 0, out);
+    }
+    tessi_sampled_forget(&s->widest);
+    for (uint32_t bytes = 1; bytes <= 8; bytes *= 2)
+        fill_tables_of(s, bytes, x_to, out);
 }
 
 /* What is known of the rows that samples have: variables of a block. */
@@ -270,6 +298,27 @@ static void rows_of(Sampled *s, LExprId from, LExprId to, LExprId x_to, LBlock *
     }
 }
 
+/* How many columns a block has at most, a multiple of LEAST_COLUMNS. */
+static int64_t most_columns(const Sampled *s)
+{
+    uint32_t bytes = 1;
+    for (uint32_t i = 0; i < s->n_tables; i++)
+        bytes += tessi_type_info(tessi_lexpr(s->p, s->table[i].value)->type)->bytes;
+    for (uint32_t i = 0; i < s->n_samples; i++)
+        bytes +=
+            s->samples[i].n * tessi_type_info(tessi_lexpr(s->p, s->samples[i].form)->type)->bytes;
+    const int64_t columns = KEPT_BYTES / bytes / LEAST_COLUMNS * LEAST_COLUMNS;
+    return columns < LEAST_COLUMNS  ? LEAST_COLUMNS
+           : columns > MOST_COLUMNS ? MOST_COLUMNS
+                                    : columns;
+}
+
+/* a / b, rounded up. */
+static LExprId quotient_up(const Sampled *s, LExprId a, LExprId b)
+{
+    return op(s, OP_FLOORDIV, op(s, OP_ADD, a, op(s, OP_SUB, b, number(s, 1))), b);
+}
+
 static void blocks_of(Sampled *s, LBlock *out)
 {
     const LStmt *y = s->rows;
@@ -283,15 +332,15 @@ static void blocks_of(Sampled *s, LBlock *out)
         out = &strips->body;
         to = op(s, OP_MIN, tessi_pass_plus(s->p, from, BLOCK_ROWS), y->b);
     }
-    const LExprId width = op(s, OP_SUB, s->points->b, s->points->a),
-                  most = number(s, BLOCK_COLUMNS);
-    const LExprId parts = tessi_pass_let(
-        s->p, out, "parts",
-        op(s, OP_MAX, op(s, OP_FLOORDIV, tessi_pass_plus(s->p, width, BLOCK_COLUMNS - 1), most),
-           number(s, 1)));
-    const LExprId columns = tessi_pass_let(
-        s->p, out, "columns",
-        op(s, OP_FLOORDIV, op(s, OP_ADD, width, tessi_pass_plus(s->p, parts, -1)), parts));
+    s->columns = most_columns(s);
+    const LExprId width = op(s, OP_SUB, s->points->b, s->points->a);
+    const LExprId parts =
+        tessi_pass_let(s->p, out, "parts",
+                       op(s, OP_MAX, quotient_up(s, width, number(s, s->columns)), number(s, 1)));
+    const LExprId least = number(s, LEAST_COLUMNS);
+    const LExprId columns =
+        tessi_pass_let(s->p, out, "columns",
+                       op(s, OP_MUL, quotient_up(s, quotient_up(s, width, parts), least), least));
     LStmt *loop = tessi_pass_for(s->p, out, tessi_loop_var(s->p, "part", TYPE_INDEX, false),
                                  number(s, 0), parts);
     loop->step = 1;

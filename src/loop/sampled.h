@@ -4,7 +4,7 @@
 
 #include "loop/pass.h"
 
-enum { SAMPLED_MOST_TABLES = 16, SAMPLED_MOST_ROWS = 16, SAMPLED_MOST_LINES = 4 };
+enum { SAMPLED_MOST_TABLES = 16, SAMPLED_MOST_ROWS = 16, SAMPLED_MOST_LINES = 8 };
 
 /* What a value depends on. */
 enum { ON_POINT = 1, ON_ROW = 2, ON_MORE = 4 /* what changes meanwhile */ };
@@ -44,11 +44,12 @@ typedef struct Sampled {
 
     const LStmt *rows, *points; /* the loops over y and x */
     LExprId read;
-    Notes depends, whole, cost, key, form, scattered, seen, changed;
+    Notes depends, whole, cost, key, form, scattered, seen, changed, widest;
     Table table[SAMPLED_MOST_TABLES];
     Samples samples[SAMPLED_MOST_ROWS];
     uint32_t n_tables, n_samples;
-    LExprId x_from; /* the first point of the block */
+    int64_t columns; /* of a block, at most */
+    LExprId x_from;  /* the first point of the block */
 } Sampled;
 enum { WHERE_OUTSIDE, WHERE_ROW, WHERE_POINT, WHERE_INSIDE };
 

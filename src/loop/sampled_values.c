@@ -131,26 +131,39 @@ static uint32_t cost_of_op(const LExpr *e)
     }
 }
 
+static uint32_t own_cost(Sampled *s, const LExpr *e)
+{
+    const bool to_integer = e->kind != LEXPR_VAR && e->n_args && !tessi_is_real(e->type)
+                            && tessi_is_real(tessi_lexpr(s->p, e->arg[0])->type);
+    switch (e->kind) {
+    case LEXPR_CAST:
+    case LEXPR_SAT: return to_integer ? 4 : 1;
+    case LEXPR_LOAD: return 1;
+    case LEXPR_OP: return cost_of_op(e);
+    default: return 0;
+    }
+}
+
+/* What is computed twice counts once; of a row, what a table may hold counts as a load. */
+static uint32_t cost_beyond(Sampled *s, LExprId id, bool of_row, uint32_t cost)
+{
+    const uint32_t on = tessi_sampled_depends(s, id);
+    if (!(on & ON_POINT) || cost >= MOST_COST || (*note(s, &s->cost, id))++)
+        return cost;
+    const LExpr e = *tessi_lexpr(s->p, id);
+    if (of_row && on == ON_POINT)
+        return cost + 1;
+    cost += own_cost(s, &e);
+    for (int i = 0; i < e.n_args; i++)
+        cost = cost_beyond(s, e.arg[i], of_row, cost);
+    return cost;
+}
+
 static uint32_t cost_of(Sampled *s, LExprId id)
 {
-    if (!*note(s, &s->cost, id)) {
-        const LExpr e = *tessi_lexpr(s->p, id);
-        uint32_t cost = 0;
-        if (tessi_sampled_depends(s, id) & ON_POINT) {
-            const bool to_integer = e.kind != LEXPR_VAR && e.n_args && !tessi_is_real(e.type)
-                                    && tessi_is_real(tessi_lexpr(s->p, e.arg[0])->type);
-            if (e.kind == LEXPR_CAST || e.kind == LEXPR_SAT)
-                cost = to_integer ? 4 : 1;
-            else if (e.kind == LEXPR_LOAD)
-                cost = 1;
-            else if (e.kind == LEXPR_OP)
-                cost = cost_of_op(&e);
-            for (int i = 0; i < e.n_args && cost < MOST_COST; i++)
-                cost += cost_of(s, e.arg[i]);
-        }
-        *note(s, &s->cost, id) = (cost < MOST_COST ? cost : MOST_COST) + 1;
-    }
-    return *note(s, &s->cost, id) - 1;
+    tessi_sampled_forget(&s->cost);
+    const uint32_t cost = cost_beyond(s, id, tessi_sampled_depends(s, id) & ON_ROW, 0);
+    return cost < MOST_COST ? cost : MOST_COST;
 }
 
 /* ---- Of rows that are read --------------------------------------------------------------------------------------- */
@@ -374,7 +387,7 @@ static void find_tables(Sampled *s, LExprId id)
 
 bool tessi_sampled_find(Sampled *s)
 {
-    Notes *all[] = { &s->depends, &s->whole, &s->cost, &s->key, &s->form, &s->scattered, &s->seen };
+    Notes *all[] = { &s->depends, &s->whole, &s->key, &s->form, &s->scattered, &s->seen };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         tessi_sampled_forget(all[i]);
     s->n_tables = s->n_samples = 0;
