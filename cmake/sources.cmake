@@ -98,7 +98,7 @@ set(TESSERA_SOURCES
     src/loop/lower_warp_give.c src/loop/lower_warp_images.c src/loop/lower_window.c
     src/loop/lower_words.c src/loop/dots_match.c src/loop/pass.c src/loop/pass_channels.c
     src/loop/pass_both.c src/loop/pass_chains.c src/loop/pass_dots.c src/loop/pass_lanes.c src/loop/pass_late.c
-    src/loop/pass_pairs.c src/loop/pass_rows.c
+    src/loop/pass_near.c src/loop/pass_pairs.c src/loop/pass_rows.c
     src/loop/pass_sampled.c src/loop/pass_slide.c src/loop/pass_turn.c src/loop/sampled_values.c
     src/loop/turn_square.c src/loop/vector_check.c
     src/loop/vector_index.c src/loop/vector_steps.c src/loop/vector_value.c

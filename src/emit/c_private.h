@@ -194,10 +194,10 @@ ScalarType tessi_c_lane_type(const CWriter *w, ScalarType t);
 void tessi_c_use_type(CWriter *w, ScalarType t);
 /* Places of elements, by lanes; elements loaded from them, of images of mixed pixels too. */
 void tessi_c_use_places(CWriter *w);
-void tessi_c_use_each(CWriter *w, ScalarType element, bool mixed);
+void tessi_c_use_each(CWriter *w, ScalarType element, bool mixed, bool near);
 /* The same by narrow integers; of a table of at most 256 bytes too. */
 /* Two elements of each lane, of type t. */
-void tessi_c_use_both(CWriter *w, ScalarType t);
+void tessi_c_use_both(CWriter *w, ScalarType t, bool near);
 /* Elements of type t at a distance, to load and to store. */
 void tessi_c_use_apart(CWriter *w, ScalarType t, bool back);
 void tessi_c_use_spread(CWriter *w, ScalarType t);

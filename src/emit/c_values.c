@@ -33,7 +33,7 @@ static bool reads_by_place(const CWriter *w, const LExpr *e)
     const LBuffer *b = &p->buffers.at[e->buffer.v];
     const bool mixed = (b->kind == LBUF_INPUT && !p->inputs.at[b->image].uniform)
                        || (b->kind == LBUF_OUTPUT && !p->outputs.at[b->image].uniform);
-    return e->ref != LLOAD_ROW && e->ref != LLOAD_EACH && !tessi_load_apart(e) && !b->lanes
+    return e->ref != LLOAD_ROW && !tessi_load_each(e) && !tessi_load_apart(e) && !b->lanes
            && b->n_dims && !mixed && tessi_loop_is_dense(w->p, e->buffer);
 }
 

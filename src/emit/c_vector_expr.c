@@ -150,22 +150,31 @@ static void places(CWriter *w, const LExpr *e)
     }
 }
 
+/* Where the lanes are: places in the row, or how far from the first one. */
+static void lane_places(CWriter *w, const LExpr *e, bool near)
+{
+    if (near)
+        tessi_c_expr(w, e->arg[e->n_args - 1], C_LOOSE);
+    else
+        places(w, e);
+}
+
 /* Elements from places of their own. */
 static void each(CWriter *w, const LExpr *e)
 {
     const LBuffer *b = &w->p->buffers.at[e->buffer.v];
-    const bool mixed = tessi_c_is_mixed(w, e->buffer);
+    const bool mixed = tessi_c_is_mixed(w, e->buffer), near = e->ref == LLOAD_NEAR;
     const ScalarType element = b->type == TYPE_BOOL ? TYPE_U8 : b->type;
     const char *v = tessi_c_lanes(w);
     if (w->lane_bytes < 4) {
         each_by(w, e);
         return;
     }
-    tessi_c_use_each(w, element, mixed);
-    tessi_text_addf(&w->line, "tess_each_%s%s%s(", mixed ? "at_" : "",
+    tessi_c_use_each(w, element, mixed, near);
+    tessi_text_addf(&w->line, "tess_%s_%s%s%s(", near ? "near" : "each", mixed ? "at_" : "",
                     tessi_type_info(element)->brief, v);
     first_place(w, e);
-    places(w, e);
+    lane_places(w, e, near);
     tessi_text_add(&w->line, ")");
 }
 
@@ -173,12 +182,13 @@ static void each(CWriter *w, const LExpr *e)
 static void both(CWriter *w, const LExpr *e)
 {
     const LExpr *first = tessi_lexpr(w->p, e->arg[0]);
-    tessi_c_use_both(w, first->type);
-    call(w, "both", first->type);
+    const bool near = first->ref == LLOAD_NEAR;
+    tessi_c_use_both(w, first->type, near);
+    call(w, near ? "near_both" : "both", first->type);
     first_place(w, first);
-    places(w, first);
+    lane_places(w, first, near);
     tessi_text_add(&w->line, ", ");
-    places(w, tessi_lexpr(w->p, e->arg[1]));
+    lane_places(w, tessi_lexpr(w->p, e->arg[1]), near);
     tessi_text_add(&w->line, ")");
 }
 
@@ -200,7 +210,7 @@ static void load(CWriter *w, const LExpr *e)
         tessi_c_use_conversion(w, TYPE_BOOL, TYPE_U8, false);
         tessi_text_addf(&w->line, "tess_b%s_from_u8(", tessi_c_lanes(w));
     }
-    if (e->ref == LLOAD_EACH) {
+    if (tessi_load_each(e)) {
         each(w, e);
         tessi_text_add(&w->line, truth ? ")" : "");
         return;

@@ -108,7 +108,15 @@ void tessi_c_use_places(CWriter *w)
         tessi_sprintf(w->arena, "TESS_VECTOR_PLACES_%s", tessi_c_lanes(w)));
 }
 
-void tessi_c_use_each(CWriter *w, ScalarType element, bool mixed)
+/* What tries windows of elements first; TESS_VECTOR_<name>. */
+static void use_near(CWriter *w, const char *name, ScalarType t)
+{
+    use(w, &w->vector_operators,
+        tessi_sprintf(w->arena, "TESS_VECTOR_%s(%s, %s, %u)", name, tessi_c_element(t), brief(t),
+                      bytes_of(t)));
+}
+
+void tessi_c_use_each(CWriter *w, ScalarType element, bool mixed, bool near)
 {
     const ScalarType value = tessi_value_type(element);
     const char *s = brief(element), *t = tessi_c_element(element), *get = "p[k]";
@@ -127,6 +135,8 @@ void tessi_c_use_each(CWriter *w, ScalarType element, bool mixed)
         line = tessi_sprintf(w->arena, "TESS_VECTOR_WORDS(%s, %s, %s, %s)", tessi_c_lanes(w), t, s,
                              line);
     use(w, &w->vector_operators, line);
+    if (near)
+        use_near(w, "NEAR", element);
 }
 
 void tessi_c_use_apart(CWriter *w, ScalarType t, bool back)
@@ -160,15 +170,17 @@ void tessi_c_use_join(CWriter *w, ScalarType t, bool pairs)
                           tessi_c_element(t), brief(t), integer(bytes_of(t), false)));
 }
 
-void tessi_c_use_both(CWriter *w, ScalarType t)
+void tessi_c_use_both(CWriter *w, ScalarType t, bool near)
 {
     const uint32_t bytes = tessi_type_info(t)->bytes;
     const bool apart = 2 * bytes > w->lane_bytes; /* two of them do not fit a lane */
-    tessi_c_use_each(w, t, false);
+    tessi_c_use_each(w, t, false, false);
     use(w, &w->vector_operators,
         tessi_sprintf(w->arena, "TESS_VECTOR_BOTH(%s, %s, %s, %s, %s, %s)", tessi_c_lanes(w),
                       tessi_c_element(t), brief(t), integer(bytes, true), integer(2 * bytes, true),
                       apart ? "APART" : "LANES"));
+    if (near)
+        use_near(w, "NEAR_BOTH", t);
 }
 
 void tessi_c_use_each_by(CWriter *w, ScalarType element, ScalarType index, bool table)

@@ -161,7 +161,7 @@ static bool load(Run *r, const LExpr *e, Value *out)
         return false;
     if (b->lanes) {
         index[b->n_dims] = r->lane;
-    } else if (e->ref == LLOAD_EACH) {
+    } else if (tessi_load_each(e)) {
         /* the indices are those of the lane */
     } else if ((e->ref & 0xff) == LLOAD_APART) {
         index[e->n_args - 1] += r->lane * tessi_load_apart(e);

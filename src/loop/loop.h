@@ -47,14 +47,14 @@ typedef enum LExprKind {
     LEXPR_RAMP,  /* arg[0], an INDEX, arg[0] + 1, ... from lane to lane, each cast to `type` */
     LEXPR_AT,    /* the vector arg[1] (a constant) elements behind the place of the row arg[0] */
     LEXPR_PAIRS, /* bytes: the low ones of the lanes of arg[0] and arg[1], which have 16 bits, in turn */
-    LEXPR_BOTH /* for a variable of its kind: arg[0] and arg[1], LLOAD_EACH of one row; AT has a number */
+    LEXPR_BOTH /* for a variable of its kind: arg[0] and arg[1], tessi_load_each of one row; AT has a number */
 } LExprKind;
 /* CAST: to float16 (a value of type F32); of 16 bits in lanes, what a cast to 8 bits and back gives. */
 enum { LCAST_ROUNDS_TO_F16 = 1, LCAST_LOW_BYTE = 2 };
 /* LOAD of a vector from the index on: each other byte as 16 bits; a row, for a variable of its kind; of each lane an
- * element of its own, some indices are vectors of integers; four bytes as a word, the first in the low bits (also of
- * a scalar); of each lane the element so many, tessi_load_apart, behind that of the lane before. */
-enum { LLOAD_EVENS = 1, LLOAD_ODDS, LLOAD_ROW, LLOAD_EACH, LLOAD_FOURS, LLOAD_APART };
+ * element of its own, some indices are vectors of integers; such from near each other in one row; four bytes as a word,
+ * the first in the low bits (also of a scalar); of each lane that tessi_load_apart behind that of the lane before. */
+enum { LLOAD_EVENS = 1, LLOAD_ODDS, LLOAD_ROW, LLOAD_EACH, LLOAD_NEAR, LLOAD_FOURS, LLOAD_APART };
 enum { LLOAD_BITS = 8 };
 typedef struct LExpr {
     LExprKind kind;

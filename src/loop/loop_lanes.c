@@ -195,6 +195,11 @@ bool tessi_loop_can_be_both(const LoopProgram *p, LBufferId id, uint8_t lanes)
            && tessi_type_info(t)->bytes <= 4;
 }
 
+bool tessi_loop_can_be_near(const LoopProgram *p, LBufferId id, uint8_t lanes)
+{
+    return lanes == 4 && tessi_loop_can_be_both(p, id, lanes);
+}
+
 int64_t tessi_loop_lane_count(const LoopProgram *p, uint8_t lanes)
 {
     return (p->vector_bytes ? p->vector_bytes : LOOP_LEAST_VECTOR) / lanes;

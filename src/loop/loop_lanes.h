@@ -41,6 +41,13 @@ uint32_t tessi_loop_joined(const LoopProgram *p, LBufferId b, int64_t apart);
 uint32_t tessi_loop_element(const LoopProgram *p, const LStmt *store, int64_t apart);
 /* Elements that LEXPR_BOTH loads two of: side by side, as values, and two in no more than 8 bytes. */
 bool tessi_loop_can_be_both(const LoopProgram *p, LBufferId b, uint8_t lanes);
+/* Elements that LLOAD_NEAR loads: side by side, as values, in lanes of 32 bits. */
+bool tessi_loop_can_be_near(const LoopProgram *p, LBufferId b, uint8_t lanes);
+/* Of each lane an element of its own. */
+static inline bool tessi_load_each(const LExpr *load)
+{
+    return load->ref == LLOAD_EACH || load->ref == LLOAD_NEAR;
+}
 /* How many elements those of the lanes lie apart (LLOAD_APART); backwards: less than 0; 0 = another load. */
 static inline int32_t tessi_load_apart(const LExpr *load)
 {

@@ -24,6 +24,7 @@ void tessi_loop_dots(LoopProgram *p);
 void tessi_loop_slide(LoopProgram *p);
 void tessi_loop_pairs(LoopProgram *p);
 void tessi_loop_lanes(LoopProgram *p);
+void tessi_loop_near(LoopProgram *p);
 void tessi_loop_both(LoopProgram *p);
 void tessi_loop_rows(LoopProgram *p);
 void tessi_loop_late(LoopProgram *p);

@@ -240,10 +240,11 @@ static const char *lanes_name(uint8_t lanes)
 
 static void print_load(Printer *pr, const LExpr *e)
 {
-    static const char *const how[] = { "load", "evens", "odds", "row", "each", "fours", "apart" };
+    static const char *const how[] = { "load", "evens", "odds",  "row",
+                                       "each", "near",  "fours", "apart" };
     const bool of_lanes = e->lanes && !pr->p->buffers.at[e->buffer.v].lanes;
     if (of_lanes)
-        tessi_text_addf(pr->out, "%s_%s(", how[(e->ref & 0xff) % 7], lanes_name(e->lanes));
+        tessi_text_addf(pr->out, "%s_%s(", how[(e->ref & 0xff) % 8], lanes_name(e->lanes));
     else if (e->ref == LLOAD_FOURS)
         tessi_text_add(pr->out, "fours(");
     tessi_text_addf(pr->out, "%s[", pr->buffer[e->buffer.v]);

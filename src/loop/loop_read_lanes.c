@@ -31,6 +31,7 @@ static const Call calls[] = { { "lanes_", FORM_LANES, 0, 0 },
                               { "odds_", FORM_LOAD, 1, LLOAD_ODDS },
                               { "row_", FORM_LOAD, 1, LLOAD_ROW },
                               { "each_", FORM_LOAD, 1, LLOAD_EACH },
+                              { "near_", FORM_LOAD, 1, LLOAD_NEAR },
                               { "fours_", FORM_LOAD, 1, LLOAD_FOURS },
                               { "fours", FORM_LOAD, 1, LLOAD_FOURS },
                               { "at", FORM_AT, 2, 0 },
@@ -95,6 +96,9 @@ static LExprId made(LoopReader *r, const Found *found, const LExprId *arg)
         if (found->call->how == LLOAD_EACH && first.kind == LEXPR_LOAD && first.ref == LLOAD_EACH
             && first.lanes == found->lanes)
             return arg[0];
+        if (found->call->how == LLOAD_NEAR && first.kind == LEXPR_LOAD && first.ref == LLOAD_EACH
+            && first.lanes == found->lanes)
+            return tessi_lexpr_load_lanes(r->p, found->lanes, LLOAD_NEAR, first.buffer, first.arg);
         if (found->call->how != LLOAD_EACH && first.kind == LEXPR_LOAD && !first.lanes)
             return tessi_lexpr_load_lanes(r->p, found->lanes, found->call->how, first.buffer,
                                           first.arg);

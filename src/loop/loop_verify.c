@@ -61,7 +61,7 @@ static bool check_load(Verifier *v, const LExpr *e)
                      b->n_dims, e->n_args);
     for (int i = 0; i < e->n_args; i++) {
         const LExpr *at = tessi_lexpr(v->p, e->arg[i]);
-        const bool of_lanes = e->ref == LLOAD_EACH && at->lanes && tessi_is_integer(at->type);
+        const bool of_lanes = tessi_load_each(e) && at->lanes && tessi_is_integer(at->type);
         if (!of_lanes && (at->type != TYPE_INDEX || at->lanes))
             return fault(v, "'%s' is read with an index that is not of type index", shown(b->name));
     }

@@ -33,6 +33,15 @@ static const char *each_fault(const LoopProgram *p, const LExpr *e)
     return any ? NULL : "all lanes are loaded from one place";
 }
 
+/* The last index alone differs from lane to lane. */
+static bool is_along_row(const LoopProgram *p, const LExpr *e)
+{
+    for (int d = 0; d < e->n_args - 1; d++)
+        if (tessi_lexpr(p, e->arg[d])->lanes)
+            return false;
+    return tessi_loop_can_be_near(p, e->buffer, e->lanes);
+}
+
 static const char *load_fault(const LoopProgram *p, const LExpr *e)
 {
     const LBuffer *b = &p->buffers.at[e->buffer.v];
@@ -44,7 +53,9 @@ static const char *load_fault(const LoopProgram *p, const LExpr *e)
         return "elements that do not lie side by side are loaded as a word";
     if (!e->lanes)
         return e->ref && e->ref != LLOAD_FOURS ? "a load of a scalar is of one element" : NULL;
-    if (e->ref == LLOAD_EACH)
+    if (e->ref == LLOAD_NEAR && !is_along_row(p, e))
+        return "elements near each other lie side by side in one row, in lanes of 32 bits";
+    if (tessi_load_each(e))
         return each_fault(p, e);
     if ((e->ref & 0xff) == LLOAD_APART)
         return tessi_load_apart(e) && tessi_load_apart(e) >= -LOOP_MOST_APART
@@ -91,7 +102,7 @@ static const char *pairs_fault(const LoopProgram *p, const LExpr *e)
 
 static bool is_each(const LExpr *e)
 {
-    return e->kind == LEXPR_LOAD && e->ref == LLOAD_EACH && e->lanes >= 4;
+    return e->kind == LEXPR_LOAD && tessi_load_each(e) && e->lanes >= 4;
 }
 
 static const char *both_fault(const LoopProgram *p, const LExpr *e)

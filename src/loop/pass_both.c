@@ -109,7 +109,7 @@ static int64_t distance(const Both *b, LExprId x, LExprId y, int depth)
 static bool is_next(const Both *b, LExprId x, LExprId y)
 {
     const LExpr *e = tessi_lexpr(b->p, x), *f = tessi_lexpr(b->p, y);
-    if (e->buffer.v != f->buffer.v || e->lanes != f->lanes)
+    if (e->buffer.v != f->buffer.v || e->lanes != f->lanes || e->ref != f->ref)
         return false;
     const int last = e->n_args - 1;
     for (int d = 0; d < last; d++)
@@ -130,7 +130,7 @@ static void find_loads(Both *b, LExprId id)
         return;
     for (int i = 0; i < e->n_args; i++)
         find_loads(b, e->arg[i]);
-    if (e->kind == LEXPR_LOAD && e->ref == LLOAD_EACH && !b->stored[e->buffer.v]
+    if (e->kind == LEXPR_LOAD && tessi_load_each(e) && !b->stored[e->buffer.v]
         && b->n_found < MOST_LOADS && tessi_lexpr(b->p, e->arg[e->n_args - 1])->lanes
         && tessi_lexpr(b->p, e->arg[e->n_args - 1])->type == TYPE_INDEX
         && tessi_loop_can_be_both(b->p, e->buffer, e->lanes))
@@ -212,7 +212,7 @@ static LExprId with_names(Both *b, LExprId load)
     LExprId index[LOOP_MAX_DIMS] = { { 0 } };
     for (int d = 0; d < e.n_args; d++)
         index[d] = name_of(b, e.arg[d]);
-    return tessi_lexpr_load_lanes(b->p, e.lanes, LLOAD_EACH, e.buffer, index);
+    return tessi_lexpr_load_lanes(b->p, e.lanes, e.ref, e.buffer, index);
 }
 
 static uint32_t number_of(const Both *b, LExprId load)

@@ -144,7 +144,7 @@ static bool is_counted(const LExpr *e)
 /* Its arguments may be vectors. */
 static bool has_values(const LExpr *e)
 {
-    return e->kind != LEXPR_LOAD || e->ref == LLOAD_EACH;
+    return e->kind != LEXPR_LOAD || tessi_load_each(e);
 }
 
 static void find_in_expr(Rows *r, LExprId id)
@@ -156,7 +156,7 @@ static void find_in_expr(Rows *r, LExprId id)
     const bool loads = e->kind == LEXPR_LOAD && !r->p->buffers.at[e->buffer.v].lanes;
     if (is_counted(e))
         ++*(e->kind == LEXPR_LOAD ? &r->n_loads : &r->n_operations);
-    if (loads && e->ref != LLOAD_ROW && e->ref != LLOAD_EACH && !tessi_load_apart(e))
+    if (loads && e->ref != LLOAD_ROW && !tessi_load_each(e) && !tessi_load_apart(e))
         note_load(r, e);
     for (int i = 0; i < e->n_args && has_values(e); i++)
         find_in_expr(r, e->arg[i]);

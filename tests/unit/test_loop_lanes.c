@@ -28,6 +28,7 @@ static void everything_reads_back(void **state)
         "  let two: float both v32 = both(each_v32(in[i, i]), each_v32(in[i, min(i + "
         "ramp_v32_index(1), i)]))\n"
         "  store out[1, 0] = at(two, 0) + at(two, 1)\n"
+        "  store out[1, 0] = near_v32(in[1, i])\n"
         "  store out[1, 4] = apart_v32(in[1, 2], 6)\n"
         "  store out[2, 4] = apart_v32(in[1, 90], -2)\n"
         "  spread out[3, 4] = splat_v32(s) by 3\n"
@@ -84,6 +85,8 @@ static void broken_vectors_are_refused(void **state)
         { "  spread temp[0, 0] = splat_v32(s) by 1\n", "or its elements are not apart" },
         { "  let v: uint8 v16 = apart_v16(bytes[0], 3)\n",
           "elements apart are of pixels of one type" },
+        { "  let i: index v32 = ramp_v32_index(0)\n  let v: float v32 = near_v32(in[i, 0])\n",
+          "elements near each other lie side by side in one row" },
         { "  let v: float both v32 = both(load_v32(in[0, 0]), load_v32(in[0, 1]))\n",
           "elements of one buffer that each lane has of its own" },
         { "  let i: index v32 = ramp_v32_index(0)\n"
@@ -448,13 +451,45 @@ static void other_loops_stay(void **state)
     }
 }
 
+/* Lanes that differ by coordinates alone, also through a table and a name, load from near each other. */
+static void places_of_coordinates_are_near(void **state)
+{
+    LoopProgram *p = loop_testing_read(
+        *state, loop_testing_wrap(*state,
+                                  "vectors 32\n"
+                                  "buffer table: local int32[8]\n"
+                                  "buffer data: local int32[8]\n",
+                                  "  local table\n"
+                                  "  local data\n"
+                                  "  for x in 0 .. 8 {\n"
+                                  "    store table[x] = i32(x)\n"
+                                  "    store data[x] = i32(in[0, x])\n"
+                                  "  }\n"
+                                  "  let i: index v32 = index(load_v32(table[0]))\n"
+                                  "  let k: index v32 = index(load_v32(data[0]))\n"
+                                  "  store out[0, 0] = each_v32(in[1, i + splat_v32(1)])\n"
+                                  "  store out[0, 8] = each_v32(in[1, i + k])\n"
+                                  "  store out[1, 0] = each_v32(in[i, i])\n"));
+    tessi_loop_near(p);
+    assert_null(tessi_loop_verify(p));
+    const char *text = loop_testing_print(*state, p);
+    assert_non_null(strstr(text, "store out[0, 0] = near_v32(in[1, i + splat_v32(1)])"));
+    assert_non_null(strstr(text, "store out[0, 8] = each_v32(in[1, i + k])"));
+    assert_non_null(strstr(text, "store out[1, 0] = each_v32(in[i, i])"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        LOOP_TEST(everything_reads_back),     LOOP_TEST(broken_vectors_are_refused),
-        LOOP_TEST(kernels_have_no_vectors),   LOOP_TEST(lanes_are_executed),
-        LOOP_TEST(faults_of_lanes_are_found), LOOP_TEST(passes_keep_what_is_computed),
-        LOOP_TEST(other_loops_stay),          LOOP_TEST(parts_of_rows_have_narrow_indices),
+        LOOP_TEST(everything_reads_back),
+        LOOP_TEST(broken_vectors_are_refused),
+        LOOP_TEST(kernels_have_no_vectors),
+        LOOP_TEST(lanes_are_executed),
+        LOOP_TEST(faults_of_lanes_are_found),
+        LOOP_TEST(passes_keep_what_is_computed),
+        LOOP_TEST(places_of_coordinates_are_near),
+        LOOP_TEST(other_loops_stay),
+        LOOP_TEST(parts_of_rows_have_narrow_indices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
