@@ -519,7 +519,10 @@ TESS_FN float tess_sqrt_byte_f32(float x)
 
 /* ---- Words ------------------------------------------------------------------------------------- */
 /* Four bytes, the first in the low bits. */
-TESS_FN uint32_t tess_four(const uint8_t *p)
+#ifndef TESS_FOUR_AT
+#define TESS_FOUR_AT const uint8_t *
+#endif
+TESS_FN uint32_t tess_four(TESS_FOUR_AT p)
 {
 #ifdef TESS_FOUR
     return TESS_FOUR(p);

@@ -87,6 +87,7 @@ TESS_FN void tess_barrier(void)
 #define TESS_CONST_GLOBAL                     __global const
 #define TESS_RESTRICT                         restrict
 #define TESS_CONSTANT                         __constant
+#define TESS_FOUR_AT                          const __global uint8_t *
 #define TESS_SHARED                           __local __attribute__((aligned(16)))
 #define TESS_UNROLL                           _Pragma("unroll")
 #define TESS_UNROLL_BY(n)                     TESS_NO_UNROLL /* threads may wait for each other in it */
@@ -203,6 +204,14 @@ TESS_FN uint32_t tess_dot4(uint32_t a, uint32_t b, uint32_t c)
     return sum;
 }
 #define TESS_DOT(a, b, c) tess_dot4(a, b, c)
+/* Four bytes in one or two words of memory, which are aligned: no others than those that have one of them. */
+TESS_FN uint32_t tess_four_words(const __global uint8_t *p)
+{
+    const uint at = (uint)(size_t)p & 3;
+    const __global uint *words = (const __global uint *)(p - at);
+    return (uint32_t)((words[0] | (ulong)words[(at + 3) / 4] << 32) >> 8 * at);
+}
+#define TESS_FOUR(p) tess_four_words(p)
 #endif
 
 /* Of two halves at once: NVIDIA has instructions from sm_90 on, which those who compile for it ask for; others know
