@@ -421,6 +421,9 @@ static bool bind(const CorpusCase *c, const CorpusSetting *s, CorpusRun *run,
                  const tess_constant *constants, size_t n, Text *why)
 {
     const Graph *g = run->program->variants->meaning;
+    if (tess_program_inputs(run->program) > CORPUS_MOST_IMAGES
+        || tess_program_outputs(run->program) > CORPUS_MOST_IMAGES)
+        return tessi_text_addf(why, "more than %d inputs or results", CORPUS_MOST_IMAGES), false;
     for (size_t i = 0; i < tess_program_inputs(run->program); i++) {
         tess_info info = { .struct_size = sizeof info };
         tess_program_input(run->program, i, &info);
