@@ -148,10 +148,11 @@ typedef struct KernelCost {
     double dram_seconds, issue_seconds;
     double cache_seconds, rule_cache_seconds; /* hits of near caches; with reads one by one */
     double seconds;                           /* of one point */
-    double nodes;                             /* of the code */
-    double code;                              /* instructions of a thread in a straight line */
-    double loads;                             /* of a thread */
-    double again_bytes;                       /* more, which blocks read that have other points */
+    double busy_seconds; /* of kernels that count no instructions: what the device is busy with */
+    double nodes;        /* of the code */
+    double code;         /* instructions of a thread in a straight line */
+    double loads;        /* of a thread */
+    double again_bytes;  /* more, which blocks read that have other points */
     /* of tiles: instructions for a point, were threads without work to compute along */
     double in_rounds;
     /* of a tile: answering reads beyond the tile by their rules, where blocks are not split */

@@ -91,18 +91,29 @@ static void price_loops(const Pricing *c, GroupCost *x)
 
 /* ---- Kernels --------------------------------------------------------------------------------- */
 
+/* Kernels of which no instructions are counted one by one. */
+static KernelCost cost_as_a_whole(double seconds, double busy_seconds)
+{
+    return (KernelCost){ .seconds = seconds, .busy_seconds = busy_seconds };
+}
+
 static KernelCost cost_of_kernel(const Pricing *c)
 {
     const PlanGroup *group = c->group;
     switch (tessi_plan_kernel(group)) {
     case KERNEL_TILE: return tessi_plan_tile_cost(c->f, c->an, c->m, c->p, group);
     case KERNEL_WARP: return tessi_plan_warp_cost(c->f, c->an, c->m, c->p, group);
-    case KERNEL_TRANSFORM:
-        return (KernelCost){ .seconds = tessi_plan_transform_seconds(c->f, c->m, group) };
-    case KERNEL_MEDIAN:
-        return (KernelCost){ .seconds = tessi_plan_median_seconds(c->f, c->m, group) };
+    case KERNEL_TRANSFORM: {
+        const double seconds = tessi_plan_transform_seconds(c->f, c->m, group);
+        return cost_as_a_whole(seconds, seconds);
+    }
+    case KERNEL_MEDIAN: {
+        const double seconds = tessi_plan_median_seconds(c->f, c->m, group);
+        return cost_as_a_whole(seconds, seconds);
+    }
     case KERNEL_PRODUCT:
-        return (KernelCost){ .seconds = tessi_plan_product_seconds(c->f, c->m, group) };
+        return cost_as_a_whole(tessi_plan_product_seconds(c->f, c->m, group),
+                               tessi_plan_unit_seconds(c->f, c->m, group));
     default: return tessi_plan_kernel_cost(c->f, c->an, c->m, c->p, group);
     }
 }
@@ -114,6 +125,7 @@ static void price_kernel(const Pricing *c, GroupCost *x)
     x->operations = cost.operations;
     x->inlined = cost.once > 0 ? cost.operations / cost.once : 1;
     x->compute = cost.issue_seconds > cost.cache_seconds ? cost.issue_seconds : cost.cache_seconds;
+    x->compute = x->compute > cost.busy_seconds ? x->compute : cost.busy_seconds;
     x->seconds = cost.seconds;
     /* The model has no price for kernels that it would not choose: they spill, or are one block at a time. */
     const double least = x->compute > x->memory ? x->compute : x->memory;

@@ -64,6 +64,12 @@ const char *tessi_plan_check_product(const PlanFacts *f, const Plan *p, const Pl
 
 /* ---- What it costs, of one point ------------------------------------------------------------- */
 
+static double unit_seconds(const Machine *m, const ByteProduct *product, const ProductTile *tile)
+{
+    const double multiplied = product->rows * (double)(tile->parts * PRODUCT_BYTES);
+    return multiplied / (m->products_per_cycle * m->ghz * 1e9 * (double)m->cores);
+}
+
 static double seconds(const Machine *m, const ByteProduct *product, const PlanGroup *group)
 {
     const ProductTile tile = tile_of(product, group);
@@ -73,9 +79,7 @@ static double seconds(const Machine *m, const ByteProduct *product, const PlanGr
         m->product_copy_slots * (double)(tile.rows * tile.read) / points
         + m->product_weight_slots * (double)tile.weights / ((double)group->product * group->strip)
         + m->product_point_slots;
-    const double multiplied = product->rows * (double)(tile.parts * PRODUCT_BYTES);
-    return slots / slots_a_second
-           + multiplied / (m->products_per_cycle * m->ghz * 1e9 * (double)m->cores);
+    return slots / slots_a_second + unit_seconds(m, product, &tile);
 }
 
 double tessi_plan_product_seconds(const PlanFacts *f, const Machine *m, const PlanGroup *group)
@@ -83,6 +87,14 @@ double tessi_plan_product_seconds(const PlanFacts *f, const Machine *m, const Pl
     ByteProduct product;
     tessi_stage_byte_product(f->g, f->walk, tessi_stage(f->g, group->members.at[0]), &product);
     return m->products_per_cycle > 0 ? seconds(m, &product, group) : INFINITY;
+}
+
+double tessi_plan_unit_seconds(const PlanFacts *f, const Machine *m, const PlanGroup *group)
+{
+    ByteProduct product;
+    tessi_stage_byte_product(f->g, f->walk, tessi_stage(f->g, group->members.at[0]), &product);
+    const ProductTile tile = tile_of(&product, group);
+    return m->products_per_cycle > 0 ? unit_seconds(m, &product, &tile) : 0;
 }
 
 /* ---- Choosing -------------------------------------------------------------------------------- */
