@@ -414,7 +414,9 @@ static void break_line(Formatter *f, const Piece *next, bool has_comment)
     const bool closes = next->kind == PIECE_TOKEN
                         && (next->token == TOK_RPAREN || next->token == TOK_RBRACKET
                             || next->token == TOK_RBRACE || next->token == TOK_ENDFOR);
-    const size_t written = next->column, base = (size_t)f->level * STEP;
+    /* What goes on from the line of a loop's head, goes on from where the loop begins. */
+    const int level = f->level - (f->in_for_head && f->level ? 1 : 0);
+    const size_t written = next->column, base = (size_t)level * STEP;
     if (!f->in_statement && !f->depth) {
         f->written_base = written;
         add_blanks(f, base);

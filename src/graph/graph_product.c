@@ -9,7 +9,7 @@
 #include "graph/graph_eval.h"
 #include "graph/graph_transform.h"
 
-enum { SIDE = 2 * MOST_PRODUCT_SIDE, MOST_POINTS = 1 << 13, WARP = 32 };
+enum { SIDE = 2 * MOST_PRODUCT_SIDE, MOST_POINTS = 1 << 13, MOST_VISITS = 1 << 20, WARP = 32 };
 
 typedef struct Terms {
     const Graph *g;
@@ -23,6 +23,7 @@ typedef struct Terms {
     double most; /* sum of all |weight| */
     bool raised; /* some weight is not below 0 */
     bool any;
+    uint32_t visits; /* of expressions, which may share parts again and again */
 } Terms;
 
 static bool constant(Terms *t, ExprId id, double *value)
@@ -86,7 +87,7 @@ static bool add_pixels(Terms *t, ExprId id, double by, double *most)
     const Expr *e = tessi_expr(t->g, id);
     double c, other = 0;
     bool good = false;
-    if (e->type == TYPE_F16)
+    if (e->type == TYPE_F16 || ++t->visits > MOST_VISITS)
         return false;
     *most = UINT8_MAX;
     if (e->kind == EXPR_LOAD)
@@ -173,6 +174,22 @@ static bool take_weights(const Terms *t, bool real, ByteProduct *out)
     return true;
 }
 
+/* All that the window reads are bytes: seldom so, and quickly asked. */
+static bool reads_bytes(const Graph *g, ExprWalk *walk, const Expr *window)
+{
+    const ExprList *list = tessi_expr_walk(walk, g, window->arg, 1);
+    bool any = false;
+    VEC_FOREACH (const ExprId, id, list) {
+        const Expr *e = tessi_expr(g, *id);
+        if (e->kind != EXPR_LOAD)
+            continue;
+        if (tessi_stage(g, tessi_access(g, e->access)->producer)->type != TYPE_U8)
+            return false;
+        any = true;
+    }
+    return any;
+}
+
 bool tessi_stage_byte_product(const Graph *g, ExprWalk *walk, const Stage *s, ByteProduct *out)
 {
     *out = (ByteProduct){ .rows = 0 };
@@ -184,7 +201,7 @@ bool tessi_stage_byte_product(const Graph *g, ExprWalk *walk, const Stage *s, By
     Terms t = { .g = g, .walk = walk, .window = tessi_window(g, e->window) };
     if (e->reduction != REDUCE_SUM || e->type == TYPE_F16 || e->type == TYPE_BOOL
         || (!real && tessi_type_info(e->type)->bytes > 4)
-        || tessi_window_points(t.window) > MOST_POINTS)
+        || tessi_window_points(t.window) > MOST_POINTS || !reads_bytes(g, walk, e))
         return false;
     tessi_point_init(&t.point, g, walk->arena);
     t.region = ARENA_NEW_ARRAY(walk->arena, const Region *, g->exprs.n);

@@ -55,9 +55,11 @@ const char *tessi_plan_check_product(const PlanFacts *f, const Plan *p, const Pl
                              "group '%s': products have a multiple of %d rows, and of %d columns "
                              "for each warp",
                              group->name, PRODUCT_BLOCK_ROWS, PRODUCT_COLUMNS);
-    if (tile_of(&product, group).bytes > PLAN_MAX_SHARED_BYTES)
+    const ProductTile tile = tile_of(&product, group);
+    if (tile.bytes > PLAN_MAX_SHARED_BYTES || tile.read > threads)
         return tessi_sprintf(f->arena,
-                             "group '%s': what blocks of products read has to fit %d bytes",
+                             "group '%s': what blocks of products read has to fit %d bytes, and a "
+                             "row of it, four columns each, the threads",
                              group->name, PLAN_MAX_SHARED_BYTES);
     return NULL;
 }
