@@ -1,5 +1,6 @@
-"""Sums over wide masks of bytes by products of matrices, as kernels: which sums are taken so, that interpreted loops and
-devices give what the interpreter of graphs adds up, for any border rule, size and mask, and which plans are refused."""
+"""Sums over wide masks of bytes by products of matrices, as kernels: which sums are taken so, that interpreted loops
+and devices give what the interpreter of graphs adds up, for any border rule, size and mask, and which plans are
+refused."""
 import pathlib
 import random
 import re
@@ -61,8 +62,7 @@ def check_chosen(folder):
         ("large weights", "uint8", "(7 * i * i + 13 * j + 1000) % 31 * 9", "convolve(X, m)", False),
         ("sums beyond 24 bits", "uint8", "1.0 * ((7 * i * i + 13 * j + 1000) % 37 + 500)", "convolve(X, m)", False),
         ("squares", "uint8", whole, "sum(i, j in m : m[i, j] * X@[i, j] * X@[i, j])", False),
-        ("a product that wraps", "uint8", whole, "sum(i, j in m : cast<int8>(cast<int8>(m[i, j]) * cast<int8>(X@[i, j])))",
-         False),
+        ("wrapping products", "uint8", whole, "sum(i, j in m : cast<int8>(m[i, j]) * cast<int8>(X@[i, j]))", False),
     ]:
         source.write_text(source_of(element, weights, square, "mirror", body))
         code, chosen, errors = tool.run("explain", source, *GPU, "--target=cuda", "--dump=plan")
