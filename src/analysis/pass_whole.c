@@ -34,19 +34,10 @@ typedef struct Whole {
 
 static bool of_constant(double x, Multiples *m)
 {
-    int exponent = 0;
     if (!isfinite(x))
         return false;
-    *m = (Multiples){ 0, x, x };
-    if (x == 0)
-        return true;
-    double n = frexp(x, &exponent);
-    while (n != trunc(n) && exponent >= LEAST_POWER) {
-        n *= 2;
-        exponent--;
-    }
-    m->power = exponent;
-    return n == trunc(n);
+    *m = (Multiples){ x == 0 ? 0 : tessi_power_in(x), x, x };
+    return m->power >= LEAST_POWER;
 }
 
 static Multiples sum(Multiples a, Multiples b, int sign)

@@ -2,6 +2,8 @@
 #include "base/scalar.h"
 #include "prelude/c.h"
 
+#include <limits.h>
+#include <math.h>
 #include <string.h>
 
 /* The class letters of the .def files, as characters. */
@@ -191,4 +193,13 @@ int64_t tessi_border_index(Border b, int64_t i, int64_t n)
     case N_BORDERS: break;
     }
     return i >= 0 && i < n ? i : -1;
+}
+
+int tessi_power_in(double x)
+{
+    int exponent;
+    double m = frexp(x, &exponent);
+    for (; m != floor(m); m *= 2)
+        exponent--;
+    return x == 0 ? INT_MAX : exponent;
 }

@@ -66,6 +66,8 @@ Interval tessi_type_range(ScalarType t);
 /* The least and the largest value of the type, integers and bool, as Value.i. */
 int64_t tessi_type_least(ScalarType t);
 int64_t tessi_type_most(ScalarType t);
+/* The greatest power of two that a finite number is a whole multiple of, as its exponent; INT_MAX for 0. */
+int tessi_power_in(double x);
 
 /* How generated C spells things (the rule stands at the head of prelude/c.h). True: `a op b` with the infix spelling of
  * ops.def, parenthesised; false: the prelude function tess_<op>_<brief name>(...), F16 spelled as F32. */

@@ -2,6 +2,7 @@
  * points, down to the pixels and what they are multiplied with. */
 #include "graph/graph_product.h"
 
+#include <limits.h>
 #include <math.h>
 
 #include "base/product.h"
@@ -21,7 +22,7 @@ typedef struct Terms {
     double *weight; /* of SIDE rows and columns, the point itself in the middle */
     int32_t lo[2], hi[2];
     double most; /* sum of all |weight| */
-    bool raised; /* some weight is not below 0 */
+    bool raised; /* some term is never -0 */
     bool any;
     uint32_t visits; /* of expressions, which may share parts again and again */
 } Terms;
@@ -56,7 +57,7 @@ static bool add_pixel(Terms *t, AccessId id, double weight)
 {
     const Access *a = tessi_access(t->g, id);
     int64_t at[2] = { 0 };
-    if (a->n_dims != 2 || tessi_stage(t->g, a->producer)->type != TYPE_U8)
+    if (a->n_dims != 2)
         return false;
     t->read = t->any ? t->read : id;
     if (!same_read(t, a))
@@ -75,41 +76,49 @@ static bool add_pixel(Terms *t, AccessId id, double weight)
         t->hi[d] = t->any && t->hi[d] > at[d] ? t->hi[d] : (int32_t)at[d];
     }
     t->weight[(at[0] + SIDE / 2) * SIDE + at[1] + SIDE / 2] += weight;
-    t->raised = t->raised || !signbit(weight);
     t->any = true;
     return true;
 }
 
-/* Adds the pixels of an expression, times `by`; `most`: what its value is at most, where pixels are 255. False where it
- * is no sum of pixels times constants, or where its type may not hold it. */
-static bool add_pixels(Terms *t, ExprId id, double by, double *most)
+/* What is known of the value of an expression: of how much it is at most, where pixels are 255; and, of reals, that it
+ * is never -0. */
+typedef struct Bound {
+    double most;
+    bool raised;
+} Bound;
+
+/* Adds the pixels of an expression, times `by`. False where it is no sum of pixels times constants, or where its type
+ * may not hold it. */
+static bool add_pixels(Terms *t, ExprId id, double by, Bound *is)
 {
     const Expr *e = tessi_expr(t->g, id);
-    double c, other = 0;
+    double c;
     bool good = false;
     if (e->type == TYPE_F16 || ++t->visits > MOST_VISITS)
         return false;
-    *most = UINT8_MAX;
+    *is = (Bound){ UINT8_MAX, true };
     if (e->kind == EXPR_LOAD)
         return add_pixel(t, e->access, by);
     if (e->kind == EXPR_CAST) {
-        good = add_pixels(t, e->arg[0], by, most);
+        good = add_pixels(t, e->arg[0], by, is);
     } else if (e->kind == EXPR_OP && e->op == OP_MUL) {
         const int k = constant(t, e->arg[0], &c) ? 1 : 0;
         good = (k || constant(t, e->arg[1], &c)) && isfinite(c)
-               && add_pixels(t, e->arg[k], by * c, most);
-        *most *= fabs(c);
+               && add_pixels(t, e->arg[k], by * c, is);
+        *is = (Bound){ is->most * fabs(c), is->raised && c > 0 };
     } else if (e->kind == EXPR_OP && (e->op == OP_ADD || e->op == OP_SUB)) {
-        const double sign = e->op == OP_SUB ? -1 : 1;
-        good = add_pixels(t, e->arg[0], by, most) && add_pixels(t, e->arg[1], by * sign, &other);
-        *most += other;
+        /* A difference is -0 as -0 - 0 alone, a sum as -0 + -0. */
+        const bool less = e->op == OP_SUB;
+        Bound other = { 0 };
+        good =
+            add_pixels(t, e->arg[0], by, is) && add_pixels(t, e->arg[1], less ? -by : by, &other);
+        *is = (Bound){ is->most + other.most, is->raised || (!less && other.raised) };
     }
     if (tessi_is_real(e->type))
         return good;
     const Interval range = tessi_type_range(e->type);
-    const bool is_signed = range.lo < 0;
-    return good && *most <= (double)range.hi
-           && (is_signed || e->op != OP_SUB || e->kind != EXPR_OP);
+    return good && is->most <= (double)range.hi
+           && (range.lo < 0 || e->op != OP_SUB || e->kind != EXPR_OP);
 }
 
 static bool add_points(Terms *t, const Expr *window, uint8_t var)
@@ -122,31 +131,26 @@ static bool add_points(Terms *t, const Expr *window, uint8_t var)
                 return false;
         return true;
     }
-    double in = 1, most;
+    double in = 1;
+    Bound term;
     if (window->n_args > 1 && !constant(t, window->arg[1], &in))
         return false;
     if (in == 0)
         return true;
-    if (!add_pixels(t, window->arg[0], 1, &most))
+    if (!add_pixels(t, window->arg[0], 1, &term))
         return false;
-    t->most += most;
+    t->most += term.most;
+    t->raised = t->raised || term.raised;
     return true;
 }
 
 /* The largest power of two of which all weights are multiples. */
 static bool find_exponent(const Terms *t, int *exponent)
 {
-    bool any = false;
-    *exponent = 0;
-    for (int i = 0; i < SIDE * SIDE; i++) {
-        int e;
-        double m = frexp(t->weight[i], &e);
-        for (; m != 0 && m != floor(m); m *= 2)
-            e--;
-        if (m != 0 && (!any || e < *exponent))
-            *exponent = e;
-        any = any || m != 0;
-    }
+    int least = INT_MAX;
+    for (int i = 0; i < SIDE * SIDE; i++)
+        least = tessi_power_in(t->weight[i]) < least ? tessi_power_in(t->weight[i]) : least;
+    *exponent = least == INT_MAX ? 0 : least;
     return *exponent > -64 && *exponent < 32;
 }
 
@@ -209,7 +213,7 @@ bool tessi_stage_byte_product(const Graph *g, ExprWalk *walk, const Stage *s, By
     if (!add_points(&t, e, 0) || !t.any || !take_weights(&t, real, out))
         return false;
     out->read = t.read;
-    /* Reals are exact as far as whole numbers of as many bits go, and a sum that is 0 is +0 where some product is. */
+    /* Reals are exact as far as whole numbers of as many bits go; a sum that is 0 is +0 where some term is never -0. */
     const double exact = e->type == TYPE_F32 ? 0x1p24 : INT32_MAX;
     return !real || (t.raised && ldexp(t.most, -out->exponent) < exact);
 }

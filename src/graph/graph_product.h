@@ -20,7 +20,7 @@ typedef struct ByteProduct {
 } ByteProduct;
 
 /* Whether the only window of a plain stage of two dimensions is such a sum: integers of up to 32 bits, which wrap; or
- * reals where no sum of some of the products is ever rounded. The weights lie in the arena of the walk. */
+ * reals where no sum of some of the products is ever rounded, or -0. The weights lie in the arena of the walk. */
 bool tessi_stage_byte_product(const Graph *g, ExprWalk *walk, const Stage *s, ByteProduct *out);
 
 /* What blocks of so many columns and threads have in shared memory while they take PRODUCT_BLOCK_ROWS rows. */

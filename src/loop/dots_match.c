@@ -1,8 +1,10 @@
 /* Which sums of a loop over points are sums of products of bytes with small whole weights: windows are executed, for
  * their indices, and what they would add is noted. */
+#include <limits.h>
 #include <math.h>
 
 #include "loop/dots.h"
+#include "loop/pass.h"
 
 static const LExprId none = { 0 };
 
@@ -176,20 +178,14 @@ double tessi_dots_weight(const Dots *s, LBufferId table, int64_t i)
 static bool find_exponent(const Dots *s, LBufferId table, int *exponent)
 {
     const LBuffer *b = &s->p->buffers.at[table.v];
-    bool any = false;
-    *exponent = 0;
+    int least = INT_MAX;
     for (uint32_t i = 0; i < b->n_table && tessi_is_real(b->type); i++) {
         const double w = tessi_dots_weight(s, table, i);
-        int e;
         if (!isfinite(w))
             return false;
-        double m = frexp(w, &e);
-        for (; m != 0 && m != floor(m); m *= 2)
-            e--;
-        if (m != 0 && (!any || e < *exponent))
-            *exponent = e;
-        any = any || m != 0;
+        least = tessi_power_in(w) < least ? tessi_power_in(w) : least;
     }
+    *exponent = least == INT_MAX ? 0 : least;
     return *exponent > -64 && *exponent < 32;
 }
 
@@ -218,7 +214,8 @@ static bool note_weights(Dots *s, const Step *step)
         if (i != first + (j - from) || w != floor(w) || fabs(w) > INT8_MAX)
             return false;
         sum->most += (int64_t)fabs(w) * UINT8_MAX * step->n_pixels;
-        sum->raised = sum->raised || (counts && !signbit(w));
+        /* 0 times a difference may be -0. */
+        sum->raised = sum->raised || (counts && (step->n_pixels > 1 ? w > 0 : !signbit(w)));
     }
     return ++s->windows < MOST_WINDOWS;
 }
@@ -388,13 +385,10 @@ static bool is_long(const Dots *s, LExprId id)
 /* Some value has 64 bits: words of four bytes would be in lanes of as many. */
 static bool has_long(const Dots *s, const LBlock *block)
 {
-    bool any = false;
-    for (uint32_t i = 0; i < block->n && !any; i++) {
-        const LStmt *t = block->at[i];
-        any = (t->a.v && is_long(s, t->a)) || (t->b.v && is_long(s, t->b)) || has_long(s, &t->body)
-              || has_long(s, &t->orelse);
-    }
-    return any;
+    PASS_FOREACH (t, block)
+        if ((t->a.v && is_long(s, t->a)) || (t->b.v && is_long(s, t->b)))
+            return true;
+    return false;
 }
 
 bool tessi_dots_qualify(Dots *s)
