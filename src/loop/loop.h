@@ -14,8 +14,8 @@
 
 enum { LOOP_MAX_DIMS = 4 };
 
-/* Of an expression written out at its point of use (shared parts again and again); larger ones are broken up with LETs.
- * The verifier checks it, so printers and interpreters may recur over trees. */
+/* The most of an expression as it is written out where it is used, shared parts again and again: larger ones are broken
+ * up with LETs. The verifier checks it, so printers and interpreters may recur over trees. */
 enum { LOOP_MAX_EXPR_NODES = 1 << 16, LOOP_MAX_EXPR_DEPTH = 1000 };
 enum { LOOP_MAX_CONSTANT_BYTES = 60 << 10 }; /* of all that kernels have in constant memory */
 enum { LOOP_MAX_NESTING = 64 };              /* of blocks */
@@ -145,11 +145,11 @@ enum {
 };
 enum { LIF_LIKELY = 1 /* IF: seldom does not hold */ };
 enum { LSTORE_APART = 1 /* STORE: the elements of the lanes are `step` points of a row apart */ };
-enum { /* LET: what is computed from it is not to be computed before a loop around it, where it would fill registers */
+enum { /* LET. HERE: what is computed from it is not to be before a loop around it, where it would fill registers */
        LLET_HERE = 1,
        LLET_KEPT = 2, /* the value is to be in a register until here, although nobody uses it */
-       /* as HERE; and not before the value b is known, so that fewer are on their way at once */
-       LLET_AFTER = 4
+       LLET_AFTER =
+           4 /* as HERE; and not before the value b is known, so that fewer are on their way at once */
 };
 typedef struct LStmt LStmt;
 typedef VEC(LStmt *) LBlock;
@@ -212,8 +212,8 @@ typedef struct LFunction {
     bool is_kernel;
     LExprId grid[LOOP_MAX_AXES];   /* blocks along each axis, over parameters; none = 1 */
     uint32_t block[LOOP_MAX_AXES]; /* threads along each axis, at least 1 */
-    bool
-        beside; /* the function before it, and those that are beside that one: none needs another */
+    /* does not depend on the function before it nor on those that it is beside, nor they on this one */
+    bool beside;
     uint32_t resident; /* blocks that are to fit a multiprocessor at once; 0: any number */
     LBlock body;
 } LFunction;

@@ -10,8 +10,9 @@ enum { UNKNOWN, COORDINATES, DATA };
 typedef struct Near {
     LoopProgram *p;
     const LStmt **definition; /* by LVarId */
-    uint8_t *made_of,
-        *lanes; /* by LExprId: what values, and their differences from lane to lane, come of */
+    LExprId *value;           /* by LVarId: of a LET, as it was before the pass */
+    /* by LExprId: what values, and their differences from lane to lane, come of */
+    uint8_t *made_of, *lanes;
     bool *holds_data; /* by LBufferId: not of coordinates alone */
     LExprId *as;      /* by LExprId: what stands in its place */
 } Near;
@@ -29,7 +30,7 @@ static bool find_data(Near *n, const LExpr *e, bool between)
         return true;
     if (e->kind == LEXPR_VAR && (n->p->vars.at[e->var.v].is_mutable || !s))
         return true;
-    if (s && s->kind == LSTMT_LET && is_of_data(n, s->a, between))
+    if (s && s->kind == LSTMT_LET && is_of_data(n, n->value[e->var.v], between))
         return true;
     for (int i = 0; i < e->n_args; i++)
         if (is_of_data(n, e->arg[i], between))
@@ -103,6 +104,9 @@ static void visit(Near *n, const LFunction *f)
     n->lanes = ARENA_NEW_ARRAY(a, uint8_t, n->p->exprs.n);
     n->as = ARENA_NEW_ARRAY(a, LExprId, n->p->exprs.n);
     tessi_pass_definitions(&f->body, n->definition);
+    PASS_FOREACH (s, &f->body)
+        if (s->kind == LSTMT_LET)
+            n->value[s->var.v] = s->a;
     find_tables(n, &f->body);
     PASS_FOREACH (s, &f->body) {
         s->a = changed(n, s->a);
@@ -118,6 +122,7 @@ void tessi_loop_near(LoopProgram *p)
     Arena *a = tessi_scratch_open(p->arena);
     Near n = { .p = p,
                .definition = ARENA_NEW_ARRAY(a, const LStmt *, p->vars.n),
+               .value = ARENA_NEW_ARRAY(a, LExprId, p->vars.n),
                .holds_data = ARENA_NEW_ARRAY(a, bool, p->buffers.n) };
     VEC_FOREACH (LFunction, f, &p->functions)
         if (!f->is_kernel)

@@ -469,13 +469,18 @@ static void places_of_coordinates_are_near(void **state)
                                   "  let k: index v32 = index(load_v32(data[0]))\n"
                                   "  store out[0, 0] = each_v32(in[1, i + splat_v32(1)])\n"
                                   "  store out[0, 8] = each_v32(in[1, i + k])\n"
-                                  "  store out[1, 0] = each_v32(in[i, i])\n"));
+                                  "  store out[1, 0] = each_v32(in[i, i])\n"
+                                  "  let a: float v32 = each_v32(in[1, i])\n"
+                                  "  let b: float v32 = a + a\n"
+                                  "  store out[1, 8] = each_v32(in[1, index(b)])\n"));
     tessi_loop_near(p);
     assert_null(tessi_loop_verify(p));
     const char *text = loop_testing_print(*state, p);
     assert_non_null(strstr(text, "store out[0, 0] = near_v32(in[1, i + splat_v32(1)])"));
     assert_non_null(strstr(text, "store out[0, 8] = each_v32(in[1, i + k])"));
     assert_non_null(strstr(text, "store out[1, 0] = each_v32(in[i, i])"));
+    assert_non_null(strstr(text, "let a: float v32 = near_v32(in[1, i])"));
+    assert_non_null(strstr(text, "store out[1, 8] = each_v32(in[1, idx(b)])"));
 }
 
 int main(void)
