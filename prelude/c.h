@@ -518,14 +518,17 @@ TESS_FN float tess_sqrt_byte_f32(float x)
 #endif
 
 /* ---- Words ------------------------------------------------------------------------------------- */
-/* Four bytes, the first in the low bits. */
-#ifndef TESS_FOUR_AT
-#define TESS_FOUR_AT const uint8_t *
+#ifndef TESS_CONST_GLOBAL
+#define TESS_CONST_GLOBAL const
 #endif
-TESS_FN uint32_t tess_four(TESS_FOUR_AT p)
+/* Four bytes, the first in the low bits. GPUs load one or two words, which are aligned: no others than those that have
+ * one of the bytes. */
+TESS_FN uint32_t tess_four(TESS_CONST_GLOBAL uint8_t *p)
 {
-#ifdef TESS_FOUR
-    return TESS_FOUR(p);
+#ifdef TESS_BY_WORDS
+    const uint32_t at = (uint32_t)(size_t)p & 3;
+    TESS_CONST_GLOBAL uint32_t *words = (TESS_CONST_GLOBAL uint32_t *)(p - at);
+    return (uint32_t)((words[0] | (uint64_t)words[(at + 3) / 4] << 32) >> 8 * at);
 #else
     return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 #endif
@@ -543,6 +546,32 @@ TESS_FN uint32_t tess_dot_u32(uint32_t a, uint32_t b, uint32_t c)
     return c;
 #endif
 }
+#ifdef TESS_CONST_SHARED
+/* Adds products of matrices to four sums of this thread, those of row lane / 4 of the first 8 and of 8 others, of
+ * columns lane % 4 * 2 and the next: of the bytes of 8 words at each of 8 rows that begin at `rows`, `pitch` words
+ * apart, and of 8 that begin `more` words behind, with signed bytes, 8 words for each column. Which byte the unit takes
+ * for which is of no account, as long as both agree: a thread has two words side by side. */
+TESS_FN void tess_product(int32_t *sums, TESS_CONST_SHARED uint32_t *rows, int32_t pitch,
+                          int32_t more, TESS_CONST_SHARED uint32_t *words)
+{
+    const int32_t lane = (int32_t)(TESS_THREAD_X & 31);
+    TESS_CONST_SHARED uint32_t *row = rows + lane / 4 * pitch;
+#ifdef TESS_HAS_PRODUCTS
+    const uint2 a = *(TESS_CONST_SHARED uint2 *)(row + lane % 4 * 2);
+    const uint2 b = *(TESS_CONST_SHARED uint2 *)(row + more + lane % 4 * 2);
+    const uint2 w = *(TESS_CONST_SHARED uint2 *)(words + 2 * lane);
+    asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
+        : "r"(a.x), "r"(b.x), "r"(a.y), "r"(b.y), "r"(w.x), "r"(w.y));
+#else
+    for (int32_t i = 0; i < 4; i++)
+        for (int32_t k = 0; k < 8; k++)
+            sums[i] = (int32_t)tess_dot_u32(
+                row[i / 2 * more + k], words[(lane % 4 * 2 + i % 2) * 8 + k], (uint32_t)sums[i]);
+#endif
+}
+#endif
 /* Each of the four last digits of c, in base 16 and modulo 8, names a byte: 0 to 3 of a, 4 to 7 of b. */
 TESS_FN uint32_t tess_bytes_u32(uint32_t a, uint32_t b, uint32_t c)
 {

@@ -66,6 +66,7 @@ typedef int32_t tess_idx;
 #define TESS_RESTRICT             __restrict__
 #define TESS_CONSTANT             static __constant__ const
 #define TESS_SHARED               __shared__ __align__(16)
+#define TESS_CONST_SHARED         const
 #define TESS_BARRIER              __syncthreads()
 #define TESS_UNROLL               _Pragma("unroll")
 #define TESS_UNROLL_BY(n)         TESS_PRAGMA(unroll n)
@@ -141,35 +142,6 @@ TESS_FN void tess_keep(tess_idx x)
 template <typename T> TESS_FN T tess_shift(T x, int by)
 {
     return (T)(by < 0 ? __shfl_up_sync(0xffffffffu, x, -by) : __shfl_down_sync(0xffffffffu, x, by));
-}
-
-/* Adds products of matrices to four sums of this thread, those of row lane / 4 of the first 8 and of 8 others, of
- * columns lane % 4 * 2 and the next: of the bytes of 8 words at each of 8 rows that begin at `rows`, `pitch` words
- * apart, and of 8 that begin `more` words behind, with signed bytes, 8 words for each column. Which byte the unit
- * takes for which is of no account, as long as both agree: a thread has two words side by side. */
-TESS_FN void tess_product(int32_t *sums, const uint32_t *rows, int pitch, int more,
-                          const uint32_t *words)
-{
-    const int lane = (int)(TESS_THREAD_X & 31);
-    const uint32_t *row = rows + lane / 4 * pitch;
-#if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 800
-    const uint2 a = *(const uint2 *)(row + lane % 4 * 2),
-                b = *(const uint2 *)(row + more + lane % 4 * 2);
-    const uint2 w = *(const uint2 *)(words + 2 * lane);
-    asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 "
-        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
-        : "r"(a.x), "r"(b.x), "r"(a.y), "r"(b.y), "r"(w.x), "r"(w.y));
-#else
-    for (int i = 0; i < 4; i++) {
-        const uint32_t *column = words + (lane % 4 * 2 + i % 2) * 8;
-        for (int k = 0; k < 32; k++) {
-            const int byte = (int)(row[i / 2 * more + k / 4] >> k % 4 * 8 & 255);
-            sums[i] = (int32_t)((uint32_t)sums[i]
-                                + (uint32_t)(byte * (int8_t)(column[k / 4] >> k % 4 * 8)));
-        }
-    }
-#endif
 }
 
 /* Elements from row to row of an intermediate image whose rows have n of 1, 2, 4, 8 bytes. They are not written as
@@ -314,16 +286,12 @@ TESS_FN uint32_t tess_dot4(uint32_t a, uint32_t b, uint32_t c)
     asm("dp4a.u32.s32 %0, %1, %2, %0;" : "+r"(c) : "r"(a), "r"(b));
     return c;
 }
-#define TESS_DOT(a, b, c) tess_dot4(a, b, c)
-/* Four bytes in one or two words of memory, which are aligned: no others than those that have one of them. */
-TESS_FN uint32_t tess_four_words(const uint8_t *p)
-{
-    const unsigned at = (unsigned)(size_t)p & 3;
-    const uint32_t *words = (const uint32_t *)(p - at);
-    return __funnelshift_r(words[0], words[(at + 3) / 4], 8 * at);
-}
-#define TESS_FOUR(p)        tess_four_words(p)
+#define TESS_DOT(a, b, c)   tess_dot4(a, b, c)
 #define TESS_BYTES(a, b, c) __byte_perm(a, b, c)
+#define TESS_BY_WORDS
+#if __CUDA_ARCH__ >= 800
+#define TESS_HAS_PRODUCTS
+#endif
 /* Instructions from sm_90 on, some before. */
 #define TESS_MIN_HALVES(a, b) __vminu2(a, b)
 #define TESS_MAX_HALVES(a, b) __vmaxu2(a, b)

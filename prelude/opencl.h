@@ -87,7 +87,7 @@ TESS_FN void tess_barrier(void)
 #define TESS_CONST_GLOBAL                     __global const
 #define TESS_RESTRICT                         restrict
 #define TESS_CONSTANT                         __constant
-#define TESS_FOUR_AT                          const __global uint8_t *
+#define TESS_CONST_SHARED                     const __local
 #define TESS_SHARED                           __local __attribute__((aligned(16)))
 #define TESS_UNROLL                           _Pragma("unroll")
 #define TESS_UNROLL_BY(n)                     TESS_NO_UNROLL /* threads may wait for each other in it */
@@ -204,14 +204,7 @@ TESS_FN uint32_t tess_dot4(uint32_t a, uint32_t b, uint32_t c)
     return sum;
 }
 #define TESS_DOT(a, b, c) tess_dot4(a, b, c)
-/* Four bytes in one or two words of memory, which are aligned: no others than those that have one of them. */
-TESS_FN uint32_t tess_four_words(const __global uint8_t *p)
-{
-    const uint at = (uint)(size_t)p & 3;
-    const __global uint *words = (const __global uint *)(p - at);
-    return (uint32_t)((words[0] | (ulong)words[(at + 3) / 4] << 32) >> 8 * at);
-}
-#define TESS_FOUR(p) tess_four_words(p)
+#define TESS_BY_WORDS
 #endif
 
 /* Of two halves at once: NVIDIA has instructions from sm_90 on, which those who compile for it ask for; others know
@@ -229,40 +222,13 @@ TESS_FN uint32_t tess_max_two(uint32_t a, uint32_t b)
     asm("max.u16x2 %0, %1, %2;" : "=r"(most) : "r"(a), "r"(b));
     return most;
 }
+#define TESS_HAS_PRODUCTS
 #define TESS_MIN_HALVES(a, b) tess_min_two(a, b)
 #define TESS_MAX_HALVES(a, b) tess_max_two(a, b)
 #elif !defined(__NV_CL_C_VERSION)
 #define TESS_MIN_HALVES(a, b) as_uint(min(as_ushort2(a), as_ushort2(b)))
 #define TESS_MAX_HALVES(a, b) as_uint(max(as_ushort2(a), as_ushort2(b)))
 #endif
-
-/* Adds products of matrices to four sums of this thread, those of row lane / 4 of the first 8 and of 8 others, of
- * columns lane % 4 * 2 and the next: of the bytes of 8 words at each of 8 rows that begin at `rows`, `pitch` words
- * apart, and of 8 that begin `more` words behind, with signed bytes, 8 words for each column. Devices that know
- * halves know it. */
-TESS_FN void tess_product(int *sums, const __local uint *rows, int pitch, int more,
-                          const __local uint *words)
-{
-    const int lane = (int)(TESS_THREAD_X & 31);
-    const __local uint *row = rows + lane / 4 * pitch;
-#ifdef TESS_NV_HALVES
-    const uint2 a = *(const __local uint2 *)(row + lane % 4 * 2);
-    const uint2 b = *(const __local uint2 *)(row + more + lane % 4 * 2);
-    const uint2 w = *(const __local uint2 *)(words + 2 * lane);
-    asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 "
-        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
-        : "r"(a.x), "r"(b.x), "r"(a.y), "r"(b.y), "r"(w.x), "r"(w.y));
-#else
-    for (int i = 0; i < 4; i++) {
-        const __local uint *column = words + (lane % 4 * 2 + i % 2) * 8;
-        for (int k = 0; k < 32; k++) {
-            const int byte = (int)(row[i / 2 * more + k / 4] >> k % 4 * 8 & 255);
-            sums[i] = (int)((uint)sums[i] + (uint)(byte * (char)(column[k / 4] >> k % 4 * 8)));
-        }
-    }
-#endif
-}
 
 /* ---- Several elements at once ---------------------------------------------------------------- */
 /* n of them between a line and memory, as vectors where rows are aligned. Lines are taken apart and put together by
