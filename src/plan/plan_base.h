@@ -121,10 +121,6 @@ bool tessi_plan_has_own_loops(const PlanGroup *group);
 const char *tessi_plan_check_product(const PlanFacts *f, const Plan *p, const PlanGroup *group);
 /* The levels of such a kernel are those that it has to have. */
 void tessi_plan_fit_product(PlanGroup *group);
-/* What a point costs; infinite where the machine has no such units. */
-double tessi_plan_product_seconds(const PlanFacts *f, const Machine *m, const PlanGroup *group);
-/* What the units alone take for it; 0 without them. */
-double tessi_plan_unit_seconds(const PlanFacts *f, const Machine *m, const PlanGroup *group);
 /* Says of the group that the stage alone would be that such a kernel may take less than its operations: it then stays
  * alone. */
 void tessi_plan_propose_product(const PlanFacts *f, const Analysis *an, const Machine *m,

@@ -148,7 +148,7 @@ typedef struct KernelCost {
     double dram_seconds, issue_seconds;
     double cache_seconds, rule_cache_seconds; /* hits of near caches; with reads one by one */
     double seconds;                           /* of one point */
-    double busy_seconds; /* of kernels that count no instructions: what the device is busy with */
+    double busy_seconds; /* of those whose instructions are not counted: some units are busy */
     double nodes;        /* of the code */
     double code;         /* instructions of a thread in a straight line */
     double loads;        /* of a thread */

@@ -14,6 +14,8 @@ double tessi_gpu_cache_seconds(const Machine *m, double loads, double element_by
                                int64_t columns);
 /* Bytes that memory moves for an element of a stage that is stored, by threads with so many columns. */
 double tessi_gpu_stored_bytes(const PlanFacts *f, const Machine *m, StageId id, double columns);
+/* plan_product.c: of a group with products; infinite where the machine has no units for them. */
+KernelCost tessi_plan_product_cost(const PlanFacts *f, const Machine *m, const PlanGroup *group);
 /* What memory, instructions and caches take together. */
 double tessi_gpu_overlapped(const Machine *m, double memory, double issue, double cache);
 /* Instructions of one evaluation of a stage. */

@@ -2,6 +2,7 @@
  * and the choice among measured plans ask here. */
 #include "plan/needs.h"
 #include "plan/plan_costs.h"
+#include "plan/plan_gpu_cost.h"
 
 typedef struct Pricing {
     const PlanFacts *f;
@@ -91,10 +92,10 @@ static void price_loops(const Pricing *c, GroupCost *x)
 
 /* ---- Kernels --------------------------------------------------------------------------------- */
 
-/* Kernels of which no instructions are counted one by one. */
-static KernelCost cost_as_a_whole(double seconds, double busy_seconds)
+/* Of kernels whose instructions alone are counted, and not one by one. */
+static KernelCost cost_as_a_whole(double seconds)
 {
-    return (KernelCost){ .seconds = seconds, .busy_seconds = busy_seconds };
+    return (KernelCost){ .seconds = seconds, .busy_seconds = seconds };
 }
 
 static KernelCost cost_of_kernel(const Pricing *c)
@@ -103,17 +104,9 @@ static KernelCost cost_of_kernel(const Pricing *c)
     switch (tessi_plan_kernel(group)) {
     case KERNEL_TILE: return tessi_plan_tile_cost(c->f, c->an, c->m, c->p, group);
     case KERNEL_WARP: return tessi_plan_warp_cost(c->f, c->an, c->m, c->p, group);
-    case KERNEL_TRANSFORM: {
-        const double seconds = tessi_plan_transform_seconds(c->f, c->m, group);
-        return cost_as_a_whole(seconds, seconds);
-    }
-    case KERNEL_MEDIAN: {
-        const double seconds = tessi_plan_median_seconds(c->f, c->m, group);
-        return cost_as_a_whole(seconds, seconds);
-    }
-    case KERNEL_PRODUCT:
-        return cost_as_a_whole(tessi_plan_product_seconds(c->f, c->m, group),
-                               tessi_plan_unit_seconds(c->f, c->m, group));
+    case KERNEL_TRANSFORM: return cost_as_a_whole(tessi_plan_transform_seconds(c->f, c->m, group));
+    case KERNEL_MEDIAN: return cost_as_a_whole(tessi_plan_median_seconds(c->f, c->m, group));
+    case KERNEL_PRODUCT: return tessi_plan_product_cost(c->f, c->m, group);
     default: return tessi_plan_kernel_cost(c->f, c->an, c->m, c->p, group);
     }
 }

@@ -2,7 +2,7 @@
  * which plans may, what it costs, and when it pays. */
 #include "base/product.h"
 #include "graph/graph_product.h"
-#include "plan/plan_costs.h"
+#include "plan/plan_gpu_cost.h"
 
 #include <math.h>
 
@@ -66,37 +66,29 @@ const char *tessi_plan_check_product(const PlanFacts *f, const Plan *p, const Pl
 
 /* ---- What it costs, of one point ------------------------------------------------------------- */
 
-static double unit_seconds(const Machine *m, const ByteProduct *product, const ProductTile *tile)
-{
-    const double multiplied = product->rows * (double)(tile->parts * PRODUCT_BYTES);
-    return multiplied / (m->products_per_cycle * m->ghz * 1e9 * (double)m->cores);
-}
-
-static double seconds(const Machine *m, const ByteProduct *product, const PlanGroup *group)
+static KernelCost cost_of(const Machine *m, const ByteProduct *product, const PlanGroup *group)
 {
     const ProductTile tile = tile_of(product, group);
     const double points = (double)PRODUCT_BLOCK_ROWS * group->strip;
-    const double slots_a_second = (double)m->vector_bytes / 4 * m->ghz * 1e9 * (double)m->cores;
+    const double cycles_a_second = m->ghz * 1e9 * (double)m->cores;
     const double slots =
         m->product_copy_slots * (double)(tile.rows * tile.read) / points
         + m->product_weight_slots * (double)tile.weights / ((double)group->product * group->strip)
         + m->product_point_slots;
-    return slots / slots_a_second + unit_seconds(m, product, &tile);
+    const double multiplied = product->rows * (double)(tile.parts * PRODUCT_BYTES);
+    KernelCost cost = { .seconds = INFINITY };
+    if (m->products_per_cycle > 0) {
+        cost.busy_seconds = multiplied / m->products_per_cycle / cycles_a_second;
+        cost.seconds = cost.busy_seconds + slots / tessi_gpu_lanes(m) / cycles_a_second;
+    }
+    return cost;
 }
 
-double tessi_plan_product_seconds(const PlanFacts *f, const Machine *m, const PlanGroup *group)
+KernelCost tessi_plan_product_cost(const PlanFacts *f, const Machine *m, const PlanGroup *group)
 {
     ByteProduct product;
     tessi_stage_byte_product(f->g, f->walk, tessi_stage(f->g, group->members.at[0]), &product);
-    return m->products_per_cycle > 0 ? seconds(m, &product, group) : INFINITY;
-}
-
-double tessi_plan_unit_seconds(const PlanFacts *f, const Machine *m, const PlanGroup *group)
-{
-    ByteProduct product;
-    tessi_stage_byte_product(f->g, f->walk, tessi_stage(f->g, group->members.at[0]), &product);
-    const ProductTile tile = tile_of(&product, group);
-    return m->products_per_cycle > 0 ? unit_seconds(m, &product, &tile) : 0;
+    return cost_of(m, &product, group);
 }
 
 /* ---- Choosing -------------------------------------------------------------------------------- */
@@ -123,7 +115,7 @@ static double best_blocks(const PlanFacts *f, const Machine *m, const Plan *p,
         tried.strip = blocks[i][1];
         tessi_level_set_threads(&tried.levels, 0, blocks[i][2]);
         tessi_plan_fit_product(&tried);
-        const double cost = seconds(m, &product, &tried);
+        const double cost = cost_of(m, &product, &tried).seconds;
         if (cost >= least || tessi_plan_check_product(f, p, &tried))
             continue;
         least = cost;

@@ -190,8 +190,9 @@ static MachineRates usual_rates(const Facts *f)
     size_t k = 0;
     while (k + 1 < sizeof usual / sizeof *usual && !tessi_streq(usual[k].isa, f->isa.name))
         k++;
-    double ghz = tessi_machine_is_clock(f->ghz) ? f->ghz : 3,
-           memory = tessi_machine_usual_memory(f->cores), memory_core = 12;
+    const double ghz = tessi_machine_is_clock(f->ghz) ? f->ghz : 3,
+                 memory = tessi_machine_usual_memory(f->cores),
+                 memory_core = 12; /* one core of a server was seen at 10 to 18 */
     return (MachineRates){ .ghz = f->ghz,
                            .l1_gbs = usual[k].l1_bytes * ghz,
                            .l2_gbs = usual[k].l2_bytes * ghz,
