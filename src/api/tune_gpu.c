@@ -50,6 +50,7 @@ static bool make(Tuner *t, Candidate *c)
     v->ast = t->v->ast;
     v->lowered = t->v->lowered;
     v->meaning = t->v->meaning;
+    v->written_out = t->v->written_out;
     v->graph = t->v->graph;
     v->machine = t->v->machine;
     v->analysis = t->v->analysis;

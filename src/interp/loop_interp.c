@@ -105,7 +105,7 @@ static bool touch(Run *r, LoopBuffer *b, int64_t element, const int64_t *index, 
         r->arena, "in iteration %s = %lld, and another iteration of the same loop %s it", var,
         (long long)r->var[r->loop_stmt[depth]->var.v].i,
         kind == TOUCH_READ ? "stores to" : "touches");
-    static const char *const what[] = { "loads", "stores to", "adds to" };
+    static const char *const what[] = { "loads", "stores to", "stores to", "adds to" };
     return fail_at(r, b, index, what[kind], why);
 }
 
@@ -407,52 +407,56 @@ static bool run_for(Run *r, const LStmt *s)
     return good;
 }
 
-/* The place a statement stores to, for a vector that of the lane in hand; notes the touch. NULL on failure. */
-static void *place(Run *r, const LStmt *s, TouchKind kind, int64_t *element)
+/* A store of what the element has already is no race of a kernel's threads. */
+static TouchKind kind_of_store(const Run *r, const LoopBuffer *b, int64_t element, const void *has,
+                               const void *bytes, size_t n)
+{
+    const bool kernel = r->n_loops && r->loop_stmt[0]->flags & (LFOR_GRID | LFOR_THREAD);
+    const bool same = tessi_loop_buffer_is_stored(b, element) && !memcmp(has, bytes, n);
+    return kernel && same ? TOUCH_SAME : TOUCH_WRITE;
+}
+
+/* Stores v, of a vector for the lane in hand, where the statement says. */
+static bool put(Run *r, const LStmt *s, Value v)
 {
     int64_t index[LOOP_MAX_DIMS + 1];
+    char bytes[sizeof v];
     r->stamp++;
     if (!read_index(r, s->index, s->n_index, index))
-        return NULL;
+        return false;
     if (r->buffers[s->buffer.v].buffer->lanes)
         index[s->n_index] = r->lane;
     else if (s->n_index)
         index[s->n_index - 1] += r->lane * tessi_store_apart(s);
     LoopBuffer *b = buffer_of(r, s->buffer);
-    *element = tessi_loop_buffer_element(b, index);
-    if (*element < 0) {
-        fail_outside(r, b, index, "the store to");
-        return NULL;
-    }
-    if (!touch(r, b, *element, index, kind))
-        return NULL;
-    if (s->kind == LSTMT_ADD && !tessi_loop_buffer_is_stored(b, *element)) {
-        fail_at(r, b, index, "the addition to", "comes before any store to it");
-        return NULL;
-    }
-    return tessi_loop_buffer_address(b, index);
+    const ScalarType t = b->buffer->type;
+    const int64_t element = tessi_loop_buffer_element(b, index);
+    if (element < 0)
+        return fail_outside(r, b, index, "the store to");
+    void *at = tessi_loop_buffer_address(b, index);
+    if (s->kind == LSTMT_ADD && !tessi_loop_buffer_is_stored(b, element))
+        return fail_at(r, b, index, "the addition to", "comes before any store to it");
+    if (s->kind == LSTMT_ADD)
+        v = tessi_eval(OP_ADD, tessi_value_type(t), (Value[]){ tessi_load_element(t, at), v });
+    const size_t n = tessi_type_info(t)->bytes;
+    tessi_store_element(t, bytes, v);
+    if (!touch(r, b, element, index,
+               s->atomic ? TOUCH_ADD : kind_of_store(r, b, element, at, bytes, n)))
+        return false;
+    memcpy(at, bytes, n);
+    tessi_loop_buffer_note_store(b, element);
+    return true;
 }
 
 static bool run_store(Run *r, const LStmt *s)
 {
-    LoopBuffer *b = &r->buffers[s->buffer.v];
-    ScalarType t = b->buffer->type;
     Value v[LOOP_MOST_VECTOR];
-    int64_t element;
     const int64_t n = evaluate_all(r, s->a, v);
-    for (r->lane = 0; r->lane < n; r->lane++) {
-        void *at = place(r, s, s->atomic ? TOUCH_ADD : TOUCH_WRITE, &element);
-        if (!at)
-            return false;
-        if (s->kind == LSTMT_ADD) {
-            Value args[2] = { tessi_load_element(t, at), v[0] };
-            v[0] = tessi_eval(OP_ADD, tessi_value_type(t), args);
-        }
-        tessi_store_element(t, at, v[r->lane]);
-        tessi_loop_buffer_note_store(b, element);
-    }
+    bool good = n > 0;
+    for (r->lane = 0; good && r->lane < n; r->lane++)
+        good = put(r, s, v[r->lane]);
     r->lane = 0;
-    return n > 0;
+    return good;
 }
 
 /* Elements from `from` on into `to`, one after another; one of them is a line. */
@@ -489,10 +493,11 @@ static bool run_move(Run *r, const LStmt *s)
             if (!touch(r, from, read, source, TOUCH_READ))
                 return false;
         }
-        if (!touch(r, to, written, at, TOUCH_WRITE))
+        char *write = (char *)tessi_loop_buffer_address(to, at) + (takes ? part : 0);
+        const char *is = (const char *)tessi_loop_buffer_address(from, source) + (takes ? 0 : part);
+        if (!touch(r, to, written, at, kind_of_store(r, to, written, write, is, bytes)))
             return false;
-        memcpy((char *)tessi_loop_buffer_address(to, at) + (takes ? part : 0),
-               (const char *)tessi_loop_buffer_address(from, source) + (takes ? 0 : part), bytes);
+        memcpy(write, is, bytes);
         tessi_loop_buffer_note_store(to, written);
         channel = (channel + 1) % channels;
         index[s->n_index - 1] += channel == 0;
@@ -505,18 +510,11 @@ static bool run_shift(Run *r, const LStmt *s)
 {
     const int64_t thread = r->thread, lane = thread % LOOP_WARP + s->step;
     Value v;
-    int64_t element;
     if (lane >= 0 && lane < LOOP_WARP)
         r->thread += s->step;
     const bool good = evaluate_now(r, s->a, &v);
     r->thread = thread;
-    void *at = good ? place(r, s, TOUCH_WRITE, &element) : NULL;
-    if (!at)
-        return false;
-    LoopBuffer *b = &r->buffers[s->buffer.v];
-    tessi_store_element(b->buffer->type, at, v);
-    tessi_loop_buffer_note_store(b, element);
-    return true;
+    return good && put(r, s, v);
 }
 
 static bool run_product(Run *r, const LStmt *s)

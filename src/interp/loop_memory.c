@@ -109,6 +109,7 @@ static bool agree(Touch *t, TouchKind kind, uint32_t me)
     switch (kind) {
     case TOUCH_READ: note(&t->reader, me); return !written && !added;
     case TOUCH_WRITE: note(&t->writer, me); return !written && !read && !added;
+    case TOUCH_SAME: note(&t->writer, me); return !read && !added;
     case TOUCH_ADD: note(&t->adder, me); return !written && !read;
     }
     return false;

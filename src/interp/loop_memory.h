@@ -44,7 +44,8 @@ typedef struct ActiveLoop {
     uint32_t iteration; /* counts from 1 */
 } ActiveLoop;
 
-typedef enum TouchKind { TOUCH_READ, TOUCH_WRITE, TOUCH_ADD } TouchKind;
+/* SAME: what is stored there already */
+typedef enum TouchKind { TOUCH_READ, TOUCH_WRITE, TOUCH_SAME, TOUCH_ADD } TouchKind;
 
 /* Memory and shadow for a buffer whose sizes and copies are set. False when memory is short. */
 bool tessi_loop_buffer_make(LoopBuffer *b);

@@ -139,7 +139,7 @@ enum {
     LFOR_SIMD = 2,     /* may be executed in vectors: no carried dependence */
     LFOR_UNROLL = 4,
     LFOR_ROLLED = 32, /* not worth unrolling, but for `vectors` iterations */
-    /* parallel, of kernels: iterations have blocks of their own, or threads of the block, along `axis` */
+    /* of kernels: iterations, blocks or threads along `axis`, may also store what is stored there already */
     LFOR_GRID = 8,
     LFOR_THREAD = 16
 };

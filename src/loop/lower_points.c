@@ -73,16 +73,40 @@ static LExprId first_of_thread(Lower *l, const Part *part, int k, LExprId at)
     return tessi_l_op(l, OP_ADD, before, tessi_l_op(l, OP_FLOORMOD, at, apart));
 }
 
-/* All points of a thread of the members are there. */
-static LExprId is_whole(const Tiles *t, const Part *part, const Thread *thread)
+/* All rows (columns) of a thread of the members are there. */
+static LExprId is_there(const Tiles *t, const Part *part, const Thread *thread, int k)
 {
     Lower *l = t->l;
-    LExprId whole = tessi_lexpr_const(l->p, TYPE_BOOL, tessi_value_int(1));
-    for (int k = 0; k < 2; k++) {
-        LExprId end = tessi_l_op(l, OP_ADD, thread->first[k], beyond_last(l, part, k));
-        whole = tessi_l_op(l, OP_AND, whole, tessi_l_op(l, OP_LE, end, part->nest.to[t->y + k]));
-    }
-    return tessi_scope_let(l, "whole", whole);
+    LExprId end = tessi_l_op(l, OP_ADD, thread->first[k], beyond_last(l, part, k));
+    return tessi_l_op(l, OP_LE, end, part->nest.to[t->y + k]);
+}
+
+/* All its points are. */
+static LExprId is_whole(const Tiles *t, const Part *part, const Thread *thread)
+{
+    LExprId whole = is_there(t, part, thread, 0);
+    whole = tessi_l_op(t->l, OP_AND, whole, is_there(t, part, thread, 1));
+    return tessi_scope_let(t->l, "whole", whole);
+}
+
+/* The columns of a thread of the members that are there, one after the other, all rows of each together. */
+static void columns_one_by_one(const Tiles *t, Part *part, const Thread *thread)
+{
+    Lower *l = t->l;
+    LExprId end = tessi_l_op(l, OP_ADD, thread->first[1], beyond_last(l, part, 1));
+    end = tessi_l_op(l, OP_MIN, end, part->nest.to[t->y + 1]);
+    LVarId x = tessi_scope_for(l, tessi_dim_name(t->n_dims, (uint8_t)(t->y + 1)), thread->first[1],
+                               end, part->apart[0], LFOR_ROLLED);
+    const Patch patch = {
+        .outer = t->outer,
+        .first = { thread->first[0], tessi_lexpr_var(l->p, x) },
+        .rows = part->outputs.of[1],
+        .columns = 1,
+        .apart = { part->apart[1], 1 },
+        .alone = false,
+    };
+    tessi_patch_compute(l, &part->nest, &patch);
+    tessi_scope_close(l);
 }
 
 /* The points of a thread of the members that are there. */
@@ -107,8 +131,21 @@ static void points_one_by_one(const Tiles *t, const Part *part, const Thread *th
 
 /* ---- Threads --------------------------------------------------------------------------------- */
 
+/* The first row of a thread, from row `before` of the image on: one that would reach beyond the last row begins
+ * earlier, with rows that other threads have too. The same pixels are written twice, which costs less than rows one by
+ * one: a single warp would take longer over those than all others together. */
+static LExprId step_back(const Tiles *t, const Part *part, LExprId before, LExprId row)
+{
+    Lower *l = t->l;
+    if (part->job.to_scratch || part->apart[1] > 1 || part->outputs.of[1] == 1)
+        return row;
+    LExprId last = tessi_l_op(l, OP_SUB, part->nest.to[t->y], tessi_l_int(l, part->outputs.of[1]));
+    last = tessi_l_op(l, OP_MAX, tessi_l_op(l, OP_SUB, last, before), tessi_l_int(l, 0));
+    return tessi_l_op(l, OP_MIN, row, last);
+}
+
 /* Opens the threads of a part: a line of them, in rows of so many. */
-static Thread open_line(const Tiles *t, const Part *part)
+static Thread open_line(const Tiles *t, const Part *part, bool inside)
 {
     static const char *const names[] = { "row", "column" };
     Lower *l = t->l;
@@ -118,7 +155,10 @@ static Thread open_line(const Tiles *t, const Part *part)
     LExprId number = tessi_kernel_threads(l, 0, "patch", n[0] * n[1]);
     for (int k = 0; k < 2; k++) {
         LExprId at = tessi_l_op(l, k ? OP_FLOORMOD : OP_FLOORDIV, number, tessi_l_int(l, across));
-        at = tessi_scope_let(l, names[k], first_of_thread(l, part, k, at));
+        at = first_of_thread(l, part, k, at);
+        if (k == 0 && !inside)
+            at = step_back(t, part, t->first[0], at);
+        at = tessi_scope_let(l, names[k], at);
         thread.column = at;
         thread.at[k] = tessi_l_op(l, OP_ADD, t->first[k], at);
         tessi_hint(l, thread.at[k], tessi_dim_name(t->n_dims, (uint8_t)(t->y + k)));
@@ -129,7 +169,7 @@ static Thread open_line(const Tiles *t, const Part *part)
 }
 
 /* The same: rows and columns of them. */
-static Thread open_rows(const Tiles *t, const Part *part)
+static Thread open_rows(const Tiles *t, const Part *part, bool inside)
 {
     Lower *l = t->l;
     Thread thread = { .column = { 0 } };
@@ -137,15 +177,17 @@ static Thread open_rows(const Tiles *t, const Part *part)
         LExprId at = tessi_kernel_threads(l, (uint8_t)(1 - k), k ? "thread_x" : "thread_y",
                                           tessi_level_threads(&t->group->levels, 1 - k));
         at = tessi_l_op(l, OP_ADD, t->first[k], first_of_thread(l, part, k, at));
+        if (k == 0 && !inside)
+            at = step_back(t, part, tessi_l_int(l, 0), at);
         at = tessi_scope_let(l, tessi_dim_name(t->n_dims, (uint8_t)(t->y + k)), at);
         thread.at[k] = thread.first[k] = at;
     }
     return thread;
 }
 
-static Thread open_threads(const Tiles *t, const Part *part)
+static Thread open_threads(const Tiles *t, const Part *part, bool inside)
 {
-    return t->nest ? open_rows(t, part) : open_line(t, part);
+    return t->nest ? open_rows(t, part, inside) : open_line(t, part, inside);
 }
 
 /* Some of the points from here on are needed. */
@@ -160,7 +202,7 @@ void tessi_points_anywhere(const Tiles *t, Part *part)
 {
     Lower *l = t->l;
     const uint32_t depth = tessi_scope_depth(l);
-    const Thread thread = open_threads(t, part);
+    const Thread thread = open_threads(t, part, false);
     const LExprId inside = tessi_tiles_patch_inside(t, part, thread.first);
     if (inside.v) {
         tessi_scope_if(l, inside);
@@ -176,6 +218,12 @@ void tessi_points_anywhere(const Tiles *t, Part *part)
     }
     tessi_scope_if(l, is_whole(t, part, &thread));
     whole_patch(t, part, &thread, false, false);
+    /* without windows points take no time by themselves */
+    if (part->nest.windows && part->outputs.of[0] > 1 && part->outputs.of[1] > 1) {
+        tessi_scope_else(l);
+        tessi_scope_if(l, is_there(t, part, &thread, 0));
+        columns_one_by_one(t, part, &thread);
+    }
     if (part->outputs.of[0] > 1 || part->outputs.of[1] > 1) {
         tessi_scope_else(l);
         points_one_by_one(t, part, &thread);
@@ -187,7 +235,7 @@ void tessi_points_inside(const Tiles *t, Part *part)
 {
     Lower *l = t->l;
     const uint32_t depth = tessi_scope_depth(l);
-    const Thread thread = open_threads(t, part);
+    const Thread thread = open_threads(t, part, true);
     if (t->own[0].v && !part->job.to_scratch) {
         LExprId own = tessi_l_op(l, OP_LE, t->own[0], thread.first[0]);
         own = tessi_l_op(l, OP_AND, own, tessi_l_op(l, OP_LE, t->own[1], thread.first[1]));

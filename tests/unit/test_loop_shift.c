@@ -60,6 +60,26 @@ static void values_come_from_the_warp(void **state)
     }
 }
 
+/* Threads may store what is there already, unless one reads it meanwhile. */
+static void the_same_is_stored_twice(void **state)
+{
+    static const char *const refused[] = { "store out[0] = f32(t)",
+                                           "store out[0] = 1.0f\n    store out[t] = out[0]" };
+    float out[N];
+    Failure f;
+    const char *same = "  thread 0 for t in 0 .. 64 {\n    store out[min(t, 50)] = 2.0f\n  }\n";
+    if (!run(*state, same, out, &f))
+        fail_msg("%s", f.text);
+    assert_true(out[50] == 2.0f);
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        assert_false(
+            run(*state,
+                tessi_sprintf(*state, "  thread 0 for t in 0 .. 64 {\n    %s\n  }\n", refused[i]),
+                out, &f));
+        assert_non_null(strstr(f.text, "stores to 'out'[0] in iteration t = 1"));
+    }
+}
+
 /* What another thread stores in the same loop may be there already, or not yet. */
 static void races_are_found(void **state)
 {
@@ -139,6 +159,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         LOOP_TEST(values_come_from_the_warp),
+        LOOP_TEST(the_same_is_stored_twice),
         LOOP_TEST(races_are_found),
         LOOP_TEST(texts_read_back),
         LOOP_TEST(rules_are_kept),
