@@ -169,6 +169,13 @@ static bool is_whole_block(const CWriter *w, const LStmt *s)
     return end->kind == LEXPR_CONST && end->value.i == w->gpu->kernel->block[s->axis];
 }
 
+/* Whether some threads have one iteration, and the others none. */
+static bool is_part_of_block(const CWriter *w, const LStmt *s)
+{
+    const LExpr *end = tessi_lexpr(w->p, s->b);
+    return end->kind == LEXPR_CONST && end->value.i < w->gpu->kernel->block[s->axis];
+}
+
 static void thread_loop(CWriter *w, const LStmt *s, bool is_last)
 {
     GpuWriter *gpu = w->gpu;
@@ -191,6 +198,18 @@ static void thread_loop(CWriter *w, const LStmt *s, bool is_last)
             w->indent--;
             tessi_c_line(w, "}");
         }
+    } else if (is_part_of_block(w, s)) {
+        const char *v = w->var[s->var.v] = tessi_c_name(w->names, w->p->vars.at[s->var.v].name);
+        tessi_text_addf(&w->line, "if (TESS_THREAD_%c < ", axis);
+        tessi_c_expr(w, s->b, C_SUM);
+        tessi_text_addf(&w->line, ") {");
+        tessi_c_end_line(w);
+        w->indent++;
+        if (w->needs.var[s->var.v])
+            tessi_c_line(w, "const %s %s = TESS_THREAD_%c;", w->target->index, v, axis);
+        body(w, &s->body, false);
+        w->indent--;
+        tessi_c_line(w, "}");
     } else {
         const char *v = w->var[s->var.v] = tessi_c_name(w->names, w->p->vars.at[s->var.v].name);
         tessi_text_addf(&w->line, "for (%s %s = TESS_THREAD_%c; %s < ", w->target->index, v, axis,

@@ -10,7 +10,13 @@
 
 /* ---- Reductions: templates/reduce.loops ------------------------------------------------------ */
 
-enum { PARTIALS = 16, ROWS_A_BLOCK = 8, LINES_A_BLOCK = 16, FEW_TOTALS = 8 };
+enum {
+    PARTIALS = 16,
+    ROWS_A_BLOCK = 8,
+    LINES_A_BLOCK = 16,
+    LINES_OF_THREADS = 128,
+    FEW_TOTALS = 8
+};
 enum { LINES_BESIDE = 256, LINES_OF_INTEGERS = 512 };
 
 typedef struct Reducer {
@@ -208,9 +214,8 @@ static void rows_on_cores(Reducers *all)
 {
     Lower *l = all->l;
     const bool many = all->nest->n_dims > 1;
-    LExprId row = tessi_l_int(l, 0);
-    if (many)
-        row = tessi_nest_rows(l, all->nest, all->coord, all->nest->parallel ? LFOR_PARALLEL : 0);
+    const uint8_t flags = all->nest->parallel ? LFOR_PARALLEL : 0;
+    LExprId row = many ? tessi_nest_rows(l, all->nest, all->coord, flags) : tessi_l_int(l, 0);
     instance(all, "reduce_row", row);
     if (many)
         tessi_scope_close(l);
@@ -254,18 +259,18 @@ static void on_blocks(Reducers *all, const PlanGroup *group)
 {
     Lower *l = all->l;
     const char *comment = tessi_group_comment(l, group);
-    const bool beside = all->line && all->dim + 1 < all->nest->n_dims;
-    if (all->line) {
-        tessi_kernel_open(l, group->name, comment, beside ? LINES_A_BLOCK : PARTIALS,
-                          beside ? PARTIALS : ROWS_A_BLOCK);
-        instance(all, beside ? "reduce_lines" : "reduce_rows", tessi_l_int(l, 0));
-        tessi_scope_close(l);
-        return;
-    }
-    tessi_kernel_open(l, tessi_sprintf(l->arena, "%s_rows", group->name), comment, PARTIALS,
-                      ROWS_A_BLOCK);
-    instance(all, "reduce_rows", tessi_l_int(l, 0));
+    static const char *const ways[] = { "reduce_rows", "reduce_lines", "reduce_alone" };
+    static const uint32_t threads[][2] = { { PARTIALS, ROWS_A_BLOCK },
+                                           { LINES_A_BLOCK, PARTIALS },
+                                           { LINES_OF_THREADS, 1 } };
+    const bool many = all->nest->n_dims > 2; /* lines side by side: as many as points of a plane */
+    const int way = all->line && all->dim + 1 < all->nest->n_dims ? 1 + many : 0;
+    const char *name = all->line ? group->name : tessi_sprintf(l->arena, "%s_rows", group->name);
+    tessi_kernel_open(l, name, comment, threads[way][0], threads[way][1]);
+    instance(all, ways[way], tessi_l_int(l, 0));
     tessi_scope_close(l);
+    if (all->line)
+        return;
     /* Of many no more are in shared memory than what the rows have there. */
     const uint32_t width = all->n <= FEW_TOTALS ? 256 : PARTIALS * ROWS_A_BLOCK;
     tessi_kernel_open(l, group->name, comment, width, 1);

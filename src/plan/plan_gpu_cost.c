@@ -589,7 +589,8 @@ static void count_stages(Counter *c, const StageId *stage, uint32_t n)
 }
 
 /* A point of an image of few: all there is to do are launches and, in one wave or a few, what one thread computes;
- * its instructions wait for one another unless other warps have some. */
+ * its instructions wait for one another unless other warps have some. What near caches take on a whole device they do
+ * here. */
 double tessi_gpu_when_few(const Machine *m, const KernelCost *cost, double instructions,
                           double points, double threads, int kernels)
 {
@@ -598,8 +599,9 @@ double tessi_gpu_when_few(const Machine *m, const KernelCost *cost, double instr
     const double waves = ceil(blocks / most), at_once = blocks < most ? blocks : most;
     const double warps = ceil(at_once * threads / PLAN_WARP / (tessi_gpu_lanes(m) / PLAN_WARP));
     const double cycles = waves * instructions * (warps > m->few_wait ? warps : m->few_wait);
+    const double busy = cycles / (m->ghz * 1e9), filled = cost->cache_seconds * m->few_points;
     return (m->few_launch_us * 1e-6 * kernels + m->few_memory * m->latency_us * 1e-6
-            + cycles / (m->ghz * 1e9))
+            + (busy > filled ? busy : filled))
            / m->few_points;
 }
 
