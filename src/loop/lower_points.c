@@ -131,13 +131,29 @@ static void points_one_by_one(const Tiles *t, const Part *part, const Thread *th
 
 /* ---- Threads --------------------------------------------------------------------------------- */
 
+/* Something is read along rows by the columns of what it is: as vectors, where threads begin at multiples of their
+ * rows. */
+static bool reads_across(const Tiles *t, const Part *part)
+{
+    const Graph *g = t->l->g;
+    const ExprList list = tessi_reach(t->l, part->nest.roots, part->nest.n_roots);
+    for (uint32_t i = 0; i < list.n; i++) {
+        const Expr *e = tessi_expr(g, list.at[i]);
+        const Access *a = e->kind == EXPR_LOAD ? tessi_access(g, e->access) : NULL;
+        if (a && a->n_dims && !a->dim[a->n_dims - 1].absolute && a->dim[a->n_dims - 1].src == t->y)
+            return true;
+    }
+    return false;
+}
+
 /* The first row of a thread, from row `before` of the image on: one that would reach beyond the last row begins
  * earlier, with rows that other threads have too. The same pixels are written twice, which costs less than rows one by
  * one: a single warp would take longer over those than all others together. */
 static LExprId step_back(const Tiles *t, const Part *part, LExprId before, LExprId row)
 {
     Lower *l = t->l;
-    if (part->job.to_scratch || part->apart[1] > 1 || part->outputs.of[1] == 1)
+    if (part->job.to_scratch || part->apart[1] > 1 || part->outputs.of[1] == 1 || !part->nest.roots
+        || reads_across(t, part))
         return row;
     LExprId last = tessi_l_op(l, OP_SUB, part->nest.to[t->y], tessi_l_int(l, part->outputs.of[1]));
     last = tessi_l_op(l, OP_MAX, tessi_l_op(l, OP_SUB, last, before), tessi_l_int(l, 0));

@@ -347,7 +347,10 @@ static uint32_t least_columns(const Chooser *c, const PlanGroup *group)
 /* The best register tile of the group, where one is better than a point a thread, which `best` is. */
 static void try_register_tiles(Chooser *c, const PlanGroup *group, Kernel *best)
 {
-    enum { HEIGHTS = 5 }; /* of threads: the first unless others are better; 0 = no more */
+    enum {
+        HEIGHTS = 5,
+        SIDE = 8
+    }; /* of threads: the first unless others are better; 0 = no more */
     static const uint8_t stencil_rows[HEIGHTS] = { 4, 2, 1, 8 };
     static const uint8_t window_rows[HEIGHTS] = { 9, 7, 5, 4, 2 };
     bool tiles = true, windows = false;
@@ -359,13 +362,14 @@ static void try_register_tiles(Chooser *c, const PlanGroup *group, Kernel *best)
     const uint8_t *rows = windows && !c->f->few ? window_rows : stencil_rows;
     const bool in_plane = tiles && tessi_plan_stays_in_plane(c->f, c->p, group);
     const uint32_t vector = tessi_plan_vector_columns(c->f, &group->members);
+    const uint32_t square = vector < SIDE ? vector : SIDE; /* of rows that are read as columns */
     const int64_t few = few_columns(c, group);
     const uint32_t least = least_columns(c, group);
     for (uint32_t columns = vector; tiles && columns >= least; columns /= 2) {
         for (size_t i = 0; i < 2 * HEIGHTS && rows[i / 2]; i++) {
             bool whole = !few || few % columns == 0; /* else some thread has no whole tile */
             /* else vectors are short, of rows or of columns */
-            whole = whole && (!crossed || (columns == vector && rows[i / 2] >= columns));
+            whole = whole && (!crossed || (columns == square && rows[i / 2] >= columns));
             if (columns * rows[i / 2] == 1 || columns * rows[i / 2] > c->facts->most_points
                 || (i % 2 && !small) || !whole)
                 continue;

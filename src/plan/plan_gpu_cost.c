@@ -272,9 +272,12 @@ static void spread(const Counter *c, const NeedRead *need, uint32_t reader)
     Offset o;
     int64_t by[2] = { 1, 1 };
     const bool sampled = straight_line(c) && tessi_gpu_sampled(c->f->g, r, &o, by);
-    if (straight_line(c) && !c->needs.at.at[need->of].computed && tessi_gpu_crossed(c->f->g, r)) {
+    bool mirrored = false;
+    if (straight_line(c) && !c->needs.at.at[need->of].computed
+        && tessi_gpu_crossed(c->f->g, r, &mirrored)) {
         const StageId id = r->producer;
-        const int64_t width = tessi_need_is_apart(c->f, id) ? 1 : elements_at_once(c, id, c->rows);
+        const bool alone = mirrored || tessi_need_is_apart(c->f, id); /* no vectors of them */
+        const int64_t width = alone ? 1 : elements_at_once(c, id, c->rows);
         const double vectors = (from->at.n + from->loose) / (double)width;
         have_steps(c, reader, need->of, by);
         c->crossed[need->of] += vectors;

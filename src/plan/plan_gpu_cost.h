@@ -30,8 +30,9 @@ bool tessi_gpu_is_uniform(const Graph *g, const PlanRead *r);
 bool tessi_gpu_sampled(const Graph *g, const PlanRead *r, Offset *o, int64_t steps[2]);
 /* Points of other columns read other rows. */
 bool tessi_gpu_across(const Graph *g, const Stage *reader, const PlanRead *r);
-/* Rows of what is read are columns of the reader, and the other way round. */
-bool tessi_gpu_crossed(const Graph *g, const PlanRead *r);
+/* Rows of what is read are columns of the reader, and the other way round. *mirrored (or NULL): what stands beside each
+ * other in memory is read backwards. */
+bool tessi_gpu_crossed(const Graph *g, const PlanRead *r, bool *mirrored);
 /* Places that stand in a row or a column, as far from each to the next or some of these: *apart along it is at least
  * that. */
 void tessi_gpu_note_apart(const OffsetSet *places, PlanApart *apart);

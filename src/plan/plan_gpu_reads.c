@@ -31,15 +31,19 @@ bool tessi_gpu_across(const Graph *g, const Stage *reader, const PlanRead *r)
     return across && reader->n_dims > 0;
 }
 
-bool tessi_gpu_crossed(const Graph *g, const PlanRead *r)
+bool tessi_gpu_crossed(const Graph *g, const PlanRead *r, bool *mirrored)
 {
     if (!r->access.v || r->dynamic)
         return false;
     const Access *a = tessi_access(g, r->access);
     for (int d = 0; d < a->n_dims; d++) {
         const int k = a->n_dims - 1 - d, src = k == 0 ? d - 1 : k == 1 ? d + 1 : d;
-        if (a->dim[d].absolute || a->dim[d].src != src || a->dim[d].n_terms || a->dim[d].scale != 1)
+        const AccessDim *dim = &a->dim[d];
+        const bool turns = k < 2 && dim->scale == -1;
+        if (dim->absolute || dim->src != src || dim->n_terms || (dim->scale != 1 && !turns))
             return false;
+        if (k == 0 && mirrored)
+            *mirrored = turns;
     }
     return a->n_dims >= 2;
 }
@@ -51,7 +55,7 @@ bool tessi_plan_is_crossed(const PlanFacts *f, const Plan *p, const PlanGroup *g
     tessi_needs(f, f->arena, p, group->members.at, group->members.n, &needs);
     VEC_FOREACH (const Need, need, &needs.at)
         NEED_FOREACH (r, &needs, need)
-            crossed = crossed || tessi_gpu_crossed(f->g, r->read);
+            crossed = crossed || tessi_gpu_crossed(f->g, r->read, NULL);
     return crossed;
 }
 
