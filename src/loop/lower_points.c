@@ -131,37 +131,42 @@ static void points_one_by_one(const Tiles *t, const Part *part, const Thread *th
 
 /* ---- Threads --------------------------------------------------------------------------------- */
 
-/* Something is read along rows by the columns of what it is: as vectors, where threads begin at multiples of their
- * rows. */
-static bool reads_across(const Tiles *t, const Part *part)
+/* Whether threads that would reach beyond the last row begin earlier, with rows that other threads have too. The same
+ * pixels are written twice, which costs less than points one by one: a single warp would take longer over many reads
+ * than all others together. Where `all` blocks have this code it is for many reads alone, as a minimum in its
+ * addresses costs them some. Not where something is read along rows by the columns of what it is: as vectors, for which
+ * threads begin at multiples of their rows. */
+static bool begins_early(const Tiles *t, const Part *part, bool all)
 {
+    enum { MANY = 1024 };
     const Graph *g = t->l->g;
+    int64_t reads = 0;
+    if (part->job.to_scratch || part->apart[1] > 1 || part->outputs.of[1] == 1 || !part->nest.roots)
+        return false;
     const ExprList list = tessi_reach(t->l, part->nest.roots, part->nest.n_roots);
     for (uint32_t i = 0; i < list.n; i++) {
         const Expr *e = tessi_expr(g, list.at[i]);
         const Access *a = e->kind == EXPR_LOAD ? tessi_access(g, e->access) : NULL;
         if (a && a->n_dims && !a->dim[a->n_dims - 1].absolute && a->dim[a->n_dims - 1].src == t->y)
-            return true;
+            return false;
+        reads += a                        ? 1
+                 : e->kind == EXPR_WINDOW ? tessi_window_points(tessi_window(g, e->window))
+                                          : 0;
     }
-    return false;
+    return !all || reads * part->outputs.of[0] * part->outputs.of[1] >= MANY;
 }
 
-/* The first row of a thread, from row `before` of the image on: one that would reach beyond the last row begins
- * earlier, with rows that other threads have too. The same pixels are written twice, which costs less than rows one by
- * one: a single warp would take longer over those than all others together. */
-static LExprId step_back(const Tiles *t, const Part *part, LExprId before, LExprId row)
+/* The first row of such a thread, from row `before` of the image on. */
+static LExprId no_later(const Tiles *t, const Part *part, LExprId before, LExprId row)
 {
     Lower *l = t->l;
-    if (part->job.to_scratch || part->apart[1] > 1 || part->outputs.of[1] == 1 || !part->nest.roots
-        || reads_across(t, part))
-        return row;
     LExprId last = tessi_l_op(l, OP_SUB, part->nest.to[t->y], tessi_l_int(l, part->outputs.of[1]));
     last = tessi_l_op(l, OP_MAX, tessi_l_op(l, OP_SUB, last, before), tessi_l_int(l, 0));
     return tessi_l_op(l, OP_MIN, row, last);
 }
 
 /* Opens the threads of a part: a line of them, in rows of so many. */
-static Thread open_line(const Tiles *t, const Part *part, bool inside)
+static Thread open_line(const Tiles *t, const Part *part, bool early)
 {
     static const char *const names[] = { "row", "column" };
     Lower *l = t->l;
@@ -172,8 +177,8 @@ static Thread open_line(const Tiles *t, const Part *part, bool inside)
     for (int k = 0; k < 2; k++) {
         LExprId at = tessi_l_op(l, k ? OP_FLOORMOD : OP_FLOORDIV, number, tessi_l_int(l, across));
         at = first_of_thread(l, part, k, at);
-        if (k == 0 && !inside)
-            at = step_back(t, part, t->first[0], at);
+        if (k == 0 && early)
+            at = no_later(t, part, t->first[0], at);
         at = tessi_scope_let(l, names[k], at);
         thread.column = at;
         thread.at[k] = tessi_l_op(l, OP_ADD, t->first[k], at);
@@ -185,7 +190,7 @@ static Thread open_line(const Tiles *t, const Part *part, bool inside)
 }
 
 /* The same: rows and columns of them. */
-static Thread open_rows(const Tiles *t, const Part *part, bool inside)
+static Thread open_rows(const Tiles *t, const Part *part, bool early)
 {
     Lower *l = t->l;
     Thread thread = { .column = { 0 } };
@@ -193,17 +198,17 @@ static Thread open_rows(const Tiles *t, const Part *part, bool inside)
         LExprId at = tessi_kernel_threads(l, (uint8_t)(1 - k), k ? "thread_x" : "thread_y",
                                           tessi_level_threads(&t->group->levels, 1 - k));
         at = tessi_l_op(l, OP_ADD, t->first[k], first_of_thread(l, part, k, at));
-        if (k == 0 && !inside)
-            at = step_back(t, part, tessi_l_int(l, 0), at);
+        if (k == 0 && early)
+            at = no_later(t, part, tessi_l_int(l, 0), at);
         at = tessi_scope_let(l, tessi_dim_name(t->n_dims, (uint8_t)(t->y + k)), at);
         thread.at[k] = thread.first[k] = at;
     }
     return thread;
 }
 
-static Thread open_threads(const Tiles *t, const Part *part, bool inside)
+static Thread open_threads(const Tiles *t, const Part *part, bool early)
 {
-    return t->nest ? open_rows(t, part, inside) : open_line(t, part, inside);
+    return t->nest ? open_rows(t, part, early) : open_line(t, part, early);
 }
 
 /* Some of the points from here on are needed. */
@@ -214,11 +219,11 @@ LExprId tessi_points_before_limit(Lower *l, const Part *part, const LExprId *at)
 }
 
 /* In shared memory points that are not there do no harm: what holds there is filled in later. */
-void tessi_points_anywhere(const Tiles *t, Part *part)
+void tessi_points_anywhere(const Tiles *t, Part *part, bool all)
 {
     Lower *l = t->l;
     const uint32_t depth = tessi_scope_depth(l);
-    const Thread thread = open_threads(t, part, false);
+    const Thread thread = open_threads(t, part, begins_early(t, part, all));
     const LExprId inside = tessi_tiles_patch_inside(t, part, thread.first);
     if (inside.v) {
         tessi_scope_if(l, inside);
@@ -251,7 +256,7 @@ void tessi_points_inside(const Tiles *t, Part *part)
 {
     Lower *l = t->l;
     const uint32_t depth = tessi_scope_depth(l);
-    const Thread thread = open_threads(t, part, true);
+    const Thread thread = open_threads(t, part, false);
     if (t->own[0].v && !part->job.to_scratch) {
         LExprId own = tessi_l_op(l, OP_LE, t->own[0], thread.first[0]);
         own = tessi_l_op(l, OP_AND, own, tessi_l_op(l, OP_LE, t->own[1], thread.first[1]));

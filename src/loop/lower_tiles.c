@@ -283,7 +283,7 @@ void tessi_tiles_run(const Tiles *t, Part *part, Which which, LExprId inside)
         if (which == BLOCKS_INSIDE)
             tessi_points_inside(t, &part[i]);
         else
-            tessi_points_anywhere(t, &part[i]);
+            tessi_points_anywhere(t, &part[i], which == ALL_BLOCKS && !differ);
         if (differ)
             tessi_scope_close(l);
         if (which != BLOCKS_INSIDE && part[i].job.to_scratch)

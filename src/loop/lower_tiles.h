@@ -50,9 +50,9 @@ LExprId tessi_tiles_patch_inside(const Tiles *t, const Part *part, const LExprId
 /* All parts of a tile. Where `inside` holds without rules; none: it is not asked. */
 void tessi_tiles_run(const Tiles *t, Part *part, Which which, LExprId inside);
 /* ---- lower_points.c ---- */
-/* The points of a part: of tiles that lie inside with all they read, or anywhere. */
+/* The points of a part: of tiles that lie inside with all they read, or anywhere, by code for `all` blocks or some. */
 void tessi_points_inside(const Tiles *t, Part *part);
-void tessi_points_anywhere(const Tiles *t, Part *part);
+void tessi_points_anywhere(const Tiles *t, Part *part, bool all);
 /* Some of the points from here on are needed. */
 LExprId tessi_points_before_limit(Lower *l, const Part *part, const LExprId *at);
 

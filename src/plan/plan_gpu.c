@@ -260,10 +260,10 @@ static void fit_block(const Chooser *c, PlanGroup *group)
  * once. Where rows are read as columns too, as high as wide: long runs of both. */
 static void shape_block(PlanGroup *group, bool crossed)
 {
-    enum { THREADS = 128, ROWS = 8, SIDE = 8 };
+    enum { THREADS = 128, ROWS = 8, ACROSS = 4, DOWN = 16 };
     if (crossed) {
-        tessi_level_set_threads(&group->levels, 0, SIDE);
-        tessi_level_set_threads(&group->levels, 1, THREADS / SIDE);
+        tessi_level_set_threads(&group->levels, 0, ACROSS);
+        tessi_level_set_threads(&group->levels, 1, DOWN);
         return;
     }
     const int rows = tessi_level_outputs(&group->levels, 1) < ROWS

@@ -70,6 +70,7 @@ typedef struct Step {
     double shuffles;     /* of these */
     double operations;   /* arithmetic of these */
     double once;         /* of a point, were each stage computed once */
+    double divided;      /* divisions and roots of a point */
     double bytes;        /* of a point */
     double words;        /* of the widest element, at least 1 */
 } Step;
@@ -82,6 +83,26 @@ static double lines_read(const PlanWarp *w, const PlanHeld *h, const PlanGroup *
     const double lines = (double)tessi_level_tile(group, group->n_dims - 2),
                  columns = (double)(w->left + w->columns + w->right);
     return (lines + (double)(h->line + h->below)) / lines * columns / (double)w->columns;
+}
+
+/* Those of all stages that it computes; what several have in common counts once. */
+static double divisions(const PlanFacts *f, const Plan *p, const PlanGroup *group)
+{
+    ExprWalk walk = { .arena = f->arena };
+    VEC(ExprId) bodies = { 0 };
+    Needs needs = { 0 };
+    double n = 0;
+    tessi_needs_of_group(f, f->arena, p, group, &needs);
+    VEC_FOREACH (const Need, need, &needs.at)
+        if (need->computed || need->root)
+            VEC_FOREACH (const Piece, piece, &tessi_stage(f->g, need->stage)->pieces)
+                VEC_PUSH(f->arena, &bodies, piece->body);
+    const ExprList *list = tessi_expr_walk(&walk, f->g, bodies.at, bodies.n);
+    VEC_FOREACH (const ExprId, id, list) {
+        const Expr *e = tessi_expr(f->g, *id);
+        n += e->kind == EXPR_OP && tessi_is_real(e->type) && (e->op == OP_DIV || e->op == OP_SQRT);
+    }
+    return n;
 }
 
 /* Nothing where the group cannot be. */
@@ -105,6 +126,8 @@ static Step step_of(const PlanFacts *f, const Analysis *an, const Machine *m, co
         step.operations += part.operations;
         step.once += part.once / (w->planes ? lines * columns : rows * columns);
     }
+    step.divided =
+        group->passes.n ? divisions(f, p, group) : 0; /* of which each waits for the one before */
     VEC_FOREACH (const PlanHeld, h, &w->held) {
         const double size = tessi_type_info(tessi_stage(f->g, h->stage)->type)->bytes;
         const double lines = (double)(h->line + w->lines + h->below);
@@ -194,6 +217,10 @@ KernelCost tessi_plan_warp_cost(const PlanFacts *f, const Analysis *an, const Ma
         cost.issue_seconds *= m->warp_plane_issue;
     else if (edges && (double)warps < SCHEDULERS * m->warp_edge_enough)
         cost.issue_seconds *= m->warp_edge_few;
+    /* what else a warp has to do stands on one side of the branches of a division, or on the other */
+    const double waiting =
+        step.divided * again * m->warp_division * SCHEDULERS / (double)warps / slots;
+    cost.issue_seconds = waiting > cost.issue_seconds ? waiting : cost.issue_seconds;
     cost.cache_seconds = m->warp_shuffle * step.shuffles / results * again / slots
                          + apart_seconds(f, m, group, &w, columns);
     cost.seconds = pow(pow(cost.dram_seconds, power) + pow(cost.issue_seconds, power)
