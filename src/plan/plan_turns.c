@@ -203,7 +203,7 @@ static bool is_plain(const Turns *c)
 }
 
 /* Of the time of what stands there a kernel of warps may take so much. One with a frame is three kernels, which take
- * longer than their price says, and so do tiles of turns that are computed again. */
+ * longer than their price says; tiles of turns that are computed again are much more code. */
 static double gain_wanted(const Turns *c, const PlanGroup *made, uint32_t groups)
 {
     bool warps = groups == 1, again = false;
@@ -217,7 +217,7 @@ static double gain_wanted(const Turns *c, const PlanGroup *made, uint32_t groups
         again = again
                 || (c->of[id.v] && tessi_plan_computes(c->f, id)
                     && c->p->stage[id.v].placement != PLACE_MEMORY);
-    return warps || again ? c->m->turns_frame : c->m->small_gain;
+    return warps ? c->m->turns_frame : again ? 1 / c->m->time_gain : c->m->small_gain;
 }
 
 /* As many blocks as are on the device at once; of kernels that go down planes some rounds of them. */
