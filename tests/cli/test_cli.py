@@ -672,6 +672,15 @@ def test_tune(folder):
             "explain", folder / "blur.tess", "random:1:90x301", "--regret", "--seconds=2", "--target=opencl"
         )
         check("regret of kernels", code == 0 and re.search(r"^regret -?[0-9.]+ %$", out, re.M), out + err)
+        if tool.turn(0, 12):  # so much for the host that runs which are not measured go strip by strip
+            (folder / "large.tess").write_text(
+                "stencil f(vector#2 uint8 X) { return 2.0d * X; }\nparameter M, N;\nvector#2 uint8 a[M, N];\n"
+                "return f(a), f(a) + 1;\n"
+            )
+            code, out, err = run(
+                "tune", folder / "large.tess", "zero:8200x8200", "-o", plan, "--seconds=1", "--target=opencl"
+            )
+            check("tune on more than strips hold", code == 0 and "plans measured" in err, out + err)
     one_sentence(
         "tune for the interpreter", run("tune", folder / "blur.tess", "random:1:9x9", "-o", plan, "--target=interp"),
         ["c, cuda and opencl"],
