@@ -15,9 +15,8 @@ const char *tessi_c_text(const tess_program *p, const LoopProgram *loops, Arena 
 {
     const EmitTarget *t = tessi_backend_c.emit;
     const EmitOptions options = tessi_backend_options(p, &tessi_backend_c);
-    Text text;
     EmitModule none;
-    tessi_text_init(&text, a);
+    Text text = tessi_text_new(a);
     t->print(loops, t, &options, &text, &none);
     return tessi_text_str(&text);
 }

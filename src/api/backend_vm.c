@@ -26,8 +26,7 @@ static bool is_replaced(const char *line)
 
 static bool describe(tess_program *p, Text *out, Failure *f)
 {
-    Text host;
-    tessi_text_init(&host, out->arena);
+    Text host = tessi_text_new(out->arena);
     if (!tessi_host_describe(p, &host, f))
         return false;
     for (const char *line = tessi_text_str(&host); *line;) {

@@ -132,9 +132,7 @@ static bool build_variant(tess_program *p, Variant *v, const char *path, const P
     if (!GUARDED(&guard, &v->arena))
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory while compiling");
     tessi_guard_arena(&guard, &d->arena);
-    Text text, header;
-    tessi_text_init(&text, &v->arena);
-    tessi_text_init(&header, &v->arena);
+    Text text = tessi_text_new(&v->arena), header = tessi_text_new(&v->arena);
     const char *name = base_name(&v->arena, path, product->suffix);
     if (!emit(p, v, product->backend, name, d, &text, &header, f))
         return false;

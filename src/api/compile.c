@@ -156,7 +156,7 @@ static bool repeats_stand(Variant *v, tess_diags *d, const FrontOptions *options
     Graph *g = tessi_front(&v->arena, &again, &d->sources, v->ast, &other, NULL);
     g = g ? tessi_graph_find_repeats(g, &v->arena, LEAST_TURNS, &fault, &span, NULL) : NULL;
     for (int k = 0; k < 2 && g && !fault; k++) {
-        tessi_text_init(&texts[k], &v->arena);
+        texts[k] = tessi_text_new(&v->arena);
         tessi_graph_print(tessi_graph_copy_live(k ? g : v->lowered, &v->arena), &texts[k]);
     }
     if (g && !fault && tessi_streq(tessi_text_str(&texts[0]), tessi_text_str(&texts[1])))
@@ -434,8 +434,7 @@ static const char *written_as(tess_program *p, const Variant *v, uint32_t i)
     if (!v->typed || i >= v->typed->outputs.n) /* a graph is all there is */
         return NULL;
     const Span span = v->typed->outputs.at[i].span;
-    Text text;
-    tessi_text_init(&text, &p->arena);
+    Text text = tessi_text_new(&p->arena);
     for (uint32_t k = 0; k < v->typed->outputs.n; k++)
         if (k != i && v->typed->outputs.at[k].span.begin == span.begin)
             return NULL;

@@ -157,7 +157,7 @@ static bool check_sizes(const DLTensor *image, const DLTensor *out, const Convol
 static void make_key(Call *call)
 {
     const Convolution *c = &call->what;
-    tessi_text_init(&call->key, call->arena);
+    call->key = tessi_text_new(call->arena);
     tessi_text_addf(&call->key, "%d %d %d %d %d %d ", c->n_dims, c->n_channels, (int)c->image,
                     (int)c->out, (int)c->sum, c->varying);
     for (int d = 0; d < c->n_dims; d++)
@@ -296,7 +296,7 @@ static bool take(tess_convolver *c, Call *call)
     uint64_t hash = tessi_hash_bytes(0, call->key.at, call->key.n);
     take_entry(c, call, hash, NULL);
     if (!call->entry) {
-        tessi_text_init(&program, call->arena);
+        program = tessi_text_new(call->arena);
         tessi_convolution_text(&call->what, &program);
         KeptProgram *made = new_entry(c, call, &program, hash);
         if (made)

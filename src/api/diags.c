@@ -20,8 +20,7 @@ static const char *render(tess_diags *d, bool json, bool color)
     Guard guard;
     if (!GUARDED(&guard, &d->arena))
         return "out of memory while rendering diagnostics\n";
-    Text text;
-    tessi_text_init(&text, &d->arena);
+    Text text = tessi_text_new(&d->arena);
     if (json)
         tessi_diags_render_json(&d->diags, &text);
     else

@@ -139,7 +139,7 @@ static bool print_text(const tess_program *p, Variant *v, const Stop *stop, Text
         b->emit->print_header(v->loops, b->emit, &options, out);
         return true;
     case STOP_TIMES:
-        tessi_text_init(&ignored, &v->arena);
+        ignored = tessi_text_new(&v->arena);
         if (!v->plan->gpu && !tessi_backends[0]->print(tessi_backends[0], p, v, &ignored, f))
             return false;
         print_times(v, out);
@@ -209,8 +209,7 @@ static bool dump_variant(tess_program *p, Variant *v, const tess_args *args, con
     if (!GUARDED(&guard, &v->arena))
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory while compiling");
     tessi_guard_arena(&guard, &d->arena);
-    Text out;
-    tessi_text_init(&out, &v->arena);
+    Text out = tessi_text_new(&v->arena);
     if (pass ? !tessi_pass_plan(p, v, d, f) || !print_loops_after(v, &v->arena, pass, &out, f)
              : !print_stop(p, v, args, stop, d, &out, f))
         return false;
@@ -350,8 +349,7 @@ static bool dump_from_loops(FromLoops *what, const char *from, const char *stop,
     Guard guard;
     if (!GUARDED(&guard, &d->arena))
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory while compiling");
-    Text out;
-    tessi_text_init(&out, &d->arena);
+    Text out = tessi_text_new(&d->arena);
     tessi_sources_add(&d->sources, what->name, what->loops, what->n);
     LoopProgram *loops = find_ends(from, stop, what, f)
                              ? tessi_loop_read(&d->arena, &d->diags, what->loops, what->n)

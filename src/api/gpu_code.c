@@ -15,8 +15,7 @@ const char *tessi_gpu_text(const tess_program *p, Variant *v, unsigned form)
     EmitOptions options = tessi_backend_options(p, p->backend);
     options.wide_index = (form & GPU_WIDE) != 0;
     options.aligned_rows = (form & GPU_ALIGNED) != 0;
-    Text text;
-    tessi_text_init(&text, &v->arena);
+    Text text = tessi_text_new(&v->arena);
     t->print(tessi_gpu_loops(v, form), t, &options, &text, &made->module);
     made->text = tessi_text_str(&text);
     return made->text;

@@ -96,8 +96,7 @@ static tess_status machine_text_of(const char *cache_dir, bool measure, char **t
     tessi_cache_open(&cache, cache_dir);
     tessi_arena_init(&arena, NULL, NULL);
     if (GUARDED(&guard, &arena)) {
-        Text made;
-        tessi_text_init(&made, &arena);
+        Text made = tessi_text_new(&arena);
         bool ok = true;
         if (measure)
             ok = tessi_machine_detect_measured(&cache, &made);
@@ -144,8 +143,7 @@ static tess_status describe(const Device *d, char **text)
     Guard guard;
     tessi_arena_init(&arena, NULL, NULL);
     if (GUARDED(&guard, &arena)) {
-        Text made;
-        tessi_text_init(&made, &arena);
+        Text made = tessi_text_new(&arena);
         tessi_device_describe(tessi_device_info(d), &made);
         *text = strdup(tessi_text_str(&made));
     }

@@ -79,9 +79,8 @@ static void add_front(CacheKey *k, const tess_program *p, const Variant *v)
 /* What the planner goes by beside the graph. */
 static bool add_plan(CacheKey *k, tess_program *p, Arena *a)
 {
-    Text machine;
     Failure ignored;
-    tessi_text_init(&machine, a);
+    Text machine = tessi_text_new(a);
     if (!tessi_pass_machine_text(p, p->backend, &machine, &ignored))
         return false;
     add_text(k, tessi_text_str(&machine));
@@ -209,7 +208,6 @@ static void keep(tess_program *p, const Variant *v, Arena *a)
 {
     Guard guard;
     CacheKey key;
-    Text data;
     if (!GUARDED(&guard, a) || !key_of(p, v, a, &key))
         return;
     Note note;
@@ -218,7 +216,7 @@ static void keep(tess_program *p, const Variant *v, Arena *a)
     note.interface = interface_of(v->graph);
     note.length = strlen(v->c_text);
     note.few_points = v->few_points;
-    tessi_text_init(&data, a);
+    Text data = tessi_text_new(a);
     tessi_text_addn(&data, (const char *)&note, sizeof note);
     const char *function = tessi_code_function(v->loops, a);
     tessi_text_addn(&data, function, strlen(function) + 1);

@@ -67,8 +67,7 @@ static const char *comment_above(Arena *a, const char *text, size_t begin)
     size_t first = begin;
     for (size_t at = begin; line_before(text, &at, &line) && is_comment(line) && !heading(line).n;)
         first = at;
-    Text out;
-    tessi_text_init(&out, a);
+    Text out = tessi_text_new(a);
     for (size_t at = first; at < begin; at += line.n + 1) {
         line = line_at(text, at);
         const size_t slashes = line.n > 2 && line.at[2] == ' ' ? 3 : 2;

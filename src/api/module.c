@@ -133,8 +133,7 @@ static bool load_in(Arena *a, const tess_program *p, const LoopProgram *loops, c
     const char *flags[MOST_FLAGS];
     set_flags(strlen(c_text), flags);
     const char *name = tessi_code_function(loops, a);
-    Text log;
-    tessi_text_init(&log, a);
+    Text log = tessi_text_new(a);
     KernelJob job = { .tool = &p->tool,
                       .cache = &p->cache,
                       .c_text = c_text,

@@ -157,7 +157,7 @@ static bool compile(tess_parts *p, RunPass *pass, bool is_last, Failure *f)
         o.n_devices = 0;
     }
     o.plan = is_last || named ? o.plan : NULL;
-    tessi_text_init(&text, &p->arena);
+    text = tessi_text_new(&p->arena);
     const Graph *g = tessi_parts_rolled(p->program, pass->part.graph, &p->arena);
     tessi_graph_print(tessi_graph_exact_passes(g, &p->arena, p->v->is_packed), &text);
     if (tess_compile(tessi_text_str(&text), text.n, "part", &o, &pass->program, &diags) != TESS_OK)

@@ -142,7 +142,7 @@ static void add_pass(Text *out, tess_parts *p, const Image *output, bool whole_r
     Text graph;
     tessi_part_pass(p->graph, &p->arena, p->params, output, whole_rows ? &whole_rows : NULL, 1, 0,
                     &pass);
-    tessi_text_init(&graph, &p->arena);
+    graph = tessi_text_new(&p->arena);
     tessi_graph_print(tessi_graph_exact_passes(pass.graph, &p->arena, false), &graph);
     add_name(out, "\"text\": ", tessi_text_str(&graph));
     add_images(out, p, &pass);
@@ -171,7 +171,7 @@ static bool add_all(tess_parts *p, Text *out)
     Guard guard;
     if (!GUARDED(&guard, &p->arena))
         return tessi_failf(&p->failure, TESS_ERROR_MEMORY, "out of memory");
-    tessi_text_init(out, &p->arena);
+    *out = tessi_text_new(&p->arena);
     tessi_text_add(out, "{\"results\": [");
     for (uint32_t o = 0; o < p->graph->outputs.n; o++) {
         tessi_text_add(out, o ? ",\n{" : "{");

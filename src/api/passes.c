@@ -64,8 +64,7 @@ bool tessi_pass_machine_text(tess_program *p, const Backend *b, Text *out, Failu
 static Machine *machine_as_described(tess_program *p, const Backend *b, Variant *v, tess_diags *d,
                                      Failure *f)
 {
-    Text text;
-    tessi_text_init(&text, &v->arena);
+    Text text = tessi_text_new(&v->arena);
     if (!tessi_pass_machine_text(p, b, &text, f))
         return NULL;
     if (p->options.machine)
@@ -119,8 +118,7 @@ static void add_forms(const Graph *g, Plan *plan)
         }
         if (!as_written)
             continue; /* its group has said how */
-        Text reason;
-        tessi_text_init(&reason, plan->arena);
+        Text reason = tessi_text_new(plan->arena);
         tessi_mask_form_print(form, &reason);
         const char *rest = id.v ? plan->stage[id.v].reason : "";
         if (rest && *rest)

@@ -77,7 +77,7 @@ static bool add(tess_rounds *r, const PartTurns *what, int64_t times)
     o.n_constants = 0;
     o.note = NULL;
     o.plan = o.plan && strncmp(o.plan, "preset ", 7) == 0 ? o.plan : NULL;
-    tessi_text_init(&text, &r->arena);
+    text = tessi_text_new(&r->arena);
     tessi_graph_print(tessi_parts_rolled(r->program, g, &r->arena), &text);
     if (tess_compile(tessi_text_str(&text), text.n, g->name, &o, &round->program, &diags)
         != TESS_OK)

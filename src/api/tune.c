@@ -29,8 +29,7 @@ static const double far_slower = 10, absurd = 30;
 
 static uint64_t hash_of(Tuner *t, const Plan *plan)
 {
-    Text text;
-    tessi_text_init(&text, &t->arena);
+    Text text = tessi_text_new(&t->arena);
     tessi_plan_print(tessi_plan_copy(&t->arena, plan), t->v->graph, &text); /* without reasons */
     return tessi_hash_bytes(0, tessi_text_str(&text), text.n);
 }
@@ -151,10 +150,9 @@ static bool same_results(Tuner *t, const Candidate *c)
 /* Says what a plan took, if somebody wants to know. */
 static void tell(const Tuner *t, const Candidate *c, double ms)
 {
-    Text text;
     if (!t->t->told)
         return;
-    tessi_text_init(&text, (Arena *)&t->arena);
+    Text text = tessi_text_new((Arena *)&t->arena);
     tessi_plan_print(c->plan, t->v->graph, &text);
     tessi_round_as(t->callers);
     t->t->told(t->t->user, tessi_text_str(&text), c->predicted * 1e3, ms);
@@ -393,20 +391,20 @@ static const char *explained(Tuner *t)
         if (!number || !(t->ms.at[number] > 0))
             continue;
         const char **reason = &plan->stage[n->about.v].reason;
-        tessi_text_init(&text, &t->arena);
+        text = tessi_text_new(&t->arena);
         tessi_text_addf(&text, "%s%s ", **reason ? ", " : "measured: ", n->change);
         add_ms(&text, t->ms.at[number]);
         *reason = tessi_sprintf(&t->arena, "%s%s", *reason, tessi_text_str(&text));
     }
     if (plan->groups.n) {
-        tessi_text_init(&text, &t->arena);
+        text = tessi_text_new(&t->arena);
         tessi_text_add(&text, "measured: the program takes ");
         add_ms(&text, t->t->best_ms);
         tessi_text_addf(&text, ", the best of %d plans; what else was tried is beside the stages",
                         t->t->measured + 1);
         plan->groups.at[0].reason = tessi_text_str(&text);
     }
-    tessi_text_init(&text, &t->arena);
+    text = tessi_text_new(&t->arena);
     tessi_plan_print(plan, g, &text);
     return tessi_text_str(&text);
 }
@@ -419,8 +417,7 @@ static bool tune(Tuner *t)
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
     if (!start(t))
         return false;
-    Text text;
-    tessi_text_init(&text, &t->arena);
+    Text text = tessi_text_new(&t->arena);
     tessi_plan_print(t->best.plan, t->v->graph, &text);
     t->t->chosen_plan = strdup(tessi_text_str(&text));
     if (t->t->most != TESS_TUNE_NONE && (!search(t) || !compare_at_the_end(t)))

@@ -84,6 +84,7 @@ typedef struct Text {
     size_t n, cap;
 } Text;
 void tessi_text_init(Text *t, Arena *a);
+Text tessi_text_new(Arena *a);
 void tessi_text_add(Text *t, const char *s);
 void tessi_text_addn(Text *t, const char *s, size_t n);
 /* Adds a string of JSON, in its quotes. */

@@ -99,8 +99,12 @@ const char *tessi_nearest_word(const char *word, const char *const *candidates, 
 
 void tessi_text_init(Text *t, Arena *a)
 {
-    memset(t, 0, sizeof *t);
-    t->arena = a;
+    *t = tessi_text_new(a);
+}
+
+Text tessi_text_new(Arena *a)
+{
+    return (Text){ .arena = a };
 }
 
 static void reserve(Text *t, size_t more)

@@ -47,7 +47,7 @@ CText tessi_c_join(const CWriter *w, CText a, const char *sign, CText b)
 CText tessi_c_printed(CWriter *w, LExprId id)
 {
     Text line = w->line;
-    tessi_text_init(&w->line, w->arena);
+    w->line = tessi_text_new(w->arena);
     const int binds = tessi_c_append(w, id);
     const CText x = { tessi_text_str(&w->line), binds };
     w->line = line;

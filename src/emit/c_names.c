@@ -146,8 +146,7 @@ static bool is_taken(const CNames *names, const char *name)
 /* Letters, digits and underscores stay; runs of anything else become one underscore, but not at the ends. */
 static const char *legal(const CNames *names, const char *wanted)
 {
-    Text t;
-    tessi_text_init(&t, names->arena);
+    Text t = tessi_text_new(names->arena);
     bool gap = false;
     for (const char *c = wanted ? wanted : ""; *c; c++) {
         bool letter = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z');

@@ -36,7 +36,7 @@ void tessi_c_writer_init(CWriter *w, const EmitTarget *target, const LoopProgram
     w->out = out;
     w->names = names;
     w->public_name = public_name;
-    tessi_text_init(&w->line, a);
+    w->line = tessi_text_new(a);
     w->param = ARENA_NEW_ARRAY(a, const char *, p->params.n + 1);
     w->scalar = ARENA_NEW_ARRAY(a, const char *, p->scalars.n + 1);
     w->var = ARENA_NEW_ARRAY(a, const char *, p->vars.n);

@@ -79,8 +79,7 @@ static void add_uses_of_call(CWriter *w, const LoopCall *call, const CUses *uses
 static void array_parameter(CWriter *w, CParameters *list, LBufferId id)
 {
     const LBuffer *b = &w->p->buffers.at[id.v];
-    Text text;
-    tessi_text_init(&text, w->arena);
+    Text text = tessi_text_new(w->arena);
     tessi_text_addf(&text, b->n_dims > 1 ? "%s (*restrict %s)" : "%s *restrict %s",
                     tessi_c_element(b->type), w->buffer[id.v]);
     for (int d = 1; d < b->n_dims; d++)
@@ -115,7 +114,7 @@ static void define(CWriter *w, const LoopPart *part, CPart *out)
     const bool streamed = w->streamed;
     const CUses *before = uses_of(w);
     tessi_c_forget_uses(w);
-    tessi_text_init(&body, w->arena);
+    body = tessi_text_new(w->arena);
     w->out = &body;
     w->indent = 1;
     w->streamed = false;
@@ -225,7 +224,7 @@ CSplit *tessi_c_split(CWriter *w, const LoopParts *parts, const char *function)
     CSplit *split = ARENA_NEW(w->arena, CSplit);
     split->parts = parts;
     split->part = ARENA_NEW_ARRAY(w->arena, CPart, parts->parts.n + 1);
-    tessi_text_init(&split->text, w->arena);
+    split->text = tessi_text_new(w->arena);
     for (uint32_t i = 0; i < parts->parts.n; i++) {
         const LoopPart *part = &parts->parts.at[i];
         if (part->n_calls < 2 && !part->is_apart)

@@ -26,8 +26,7 @@ typedef struct GroupCalls {
 
 static const char *call_of(CWriter *w, const char *name, const CParameters *list)
 {
-    Text call;
-    tessi_text_init(&call, w->arena);
+    Text call = tessi_text_new(w->arena);
     tessi_text_addf(&call, "%s(", name);
     for (uint32_t i = 0; i < list->n; i++)
         tessi_text_addf(&call, "%s%s", i ? ", " : "", list->at[i].name);
@@ -82,7 +81,7 @@ static void group(CWriter *w, uint32_t number, const char *name, Groups *groups)
     Text *out = w->out, body;
     tessi_loop_needs(w->p, f, w->arena, &w->needs);
     tessi_c_forget_uses(w);
-    tessi_text_init(&body, w->arena);
+    body = tessi_text_new(w->arena);
     w->out = &body; /* the body first: it says which parameters the function needs */
     w->indent++;
     w->stream_if = stream_condition(w, &f->body);
@@ -464,7 +463,7 @@ static void running_function(CWriter *w, const Groups *groups, bool is_static,
 {
     Text *out = w->out, body;
     tessi_c_forget_uses(w);
-    tessi_text_init(&body, w->arena);
+    body = tessi_text_new(w->arena);
     w->out = &body;
     w->indent++;
     tessi_c_check_sizes(w, "return 2;");
@@ -494,8 +493,7 @@ static void running_function(CWriter *w, const Groups *groups, bool is_static,
 /* The public function of a program that needs a workspace: asks for its size, makes it and runs. */
 static void allocating_function(CWriter *w, bool is_static, const Workspace *names)
 {
-    Text call;
-    tessi_text_init(&call, w->arena);
+    Text call = tessi_text_new(w->arena);
     CParameters list = tessi_c_parameters(w, C_DEFINED);
     VEC_FOREACH (const CParameter, parameter, &list)
         tessi_text_addf(&call, "%s, ", parameter->name);
@@ -573,7 +571,7 @@ void tessi_c_program(CWriter *w, bool is_static)
     w->parts = has_parts ? tessi_c_name(w->names, "parts") : NULL;
 
     Text *out = w->out, functions;
-    tessi_text_init(&functions, w->arena);
+    functions = tessi_text_new(w->arena);
     w->out = &functions; /* the groups first: they say which tables are used */
     write_groups(w, function, values, &groups);
     w->out = out;

@@ -299,8 +299,7 @@ static void local_in_part(CWriter *w, LBufferId id)
     const LBuffer *b = &w->p->buffers.at[id.v];
     const LoopLayout *layout = &w->layout;
     const char *element = tessi_c_element(b->type);
-    Text rest;
-    tessi_text_init(&rest, w->arena);
+    Text rest = tessi_text_new(w->arena);
     for (int d = 1; d < b->n_dims; d++)
         tessi_text_addf(&rest, "[%lld]", (long long)tessi_lexpr(w->p, b->size[d])->value.i);
     const char *row = tessi_text_str(&rest);

@@ -404,9 +404,7 @@ static const char *limited_line(CWriter *w, ScalarType to, ScalarType from, bool
         range.lo = range.lo < own.lo ? own.lo : range.lo;
         range.hi = range.hi > own.hi ? own.hi : range.hi;
     }
-    Text lo, hi;
-    tessi_text_init(&lo, w->arena);
-    tessi_text_init(&hi, w->arena);
+    Text lo = tessi_text_new(w->arena), hi = tessi_text_new(w->arena);
     tessi_c_constant(&lo, real ? TYPE_I32 : from, tessi_value_int(range.lo));
     tessi_c_constant(&hi, real ? TYPE_I32 : from, tessi_value_int(range.hi));
     bool rounds = real && saturates,
@@ -421,7 +419,7 @@ static const char *limited_line(CWriter *w, ScalarType to, ScalarType from, bool
     const char *x =
         rounds && !small ? tessi_sprintf(w->arena, "tess_rint_%s(a[i])", brief(from)) : "a[i]";
     if (small && range.lo == 0) {
-        tessi_text_init(&hi, w->arena);
+        hi = tessi_text_new(w->arena);
         tessi_c_constant(&hi, from, tessi_value_real((double)range.hi));
         return tessi_sprintf(w->arena, "TESS_VECTOR_POSITIVE(%s, %s, %s, %s, %s)", v, brief(to),
                              brief(from), tessi_text_str(&hi), steps);

@@ -42,7 +42,7 @@ static bool kernel(CWriter *w, const LFunction *f, const char *name, GpuKernel *
     Text *all = w->out, body;
     tessi_loop_needs(w->p, f, w->arena, &w->needs);
     tessi_c_forget_uses(w);
-    tessi_text_init(&body, w->arena);
+    body = tessi_text_new(w->arena);
     tessi_gpu_begin(w, f);
     w->out = &body; /* the body first: it says which parameters the kernel needs */
     w->indent++;
@@ -161,9 +161,7 @@ void tessi_gpu_kernels(const LoopProgram *p, const EmitTarget *t, const EmitOpti
     tessi_c_name_parameters(&w);
 
     bool *used = ARENA_NEW_ARRAY(a, bool, p->buffers.n);
-    Text kernels, program;
-    tessi_text_init(&kernels, a);
-    tessi_text_init(&program, a);
+    Text kernels = tessi_text_new(a), program = tessi_text_new(a);
     w.out = &kernels; /* they say which tables are used */
     all_kernels(&w, kernel_name, module, used);
     w.out = &program;

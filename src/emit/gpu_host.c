@@ -252,8 +252,7 @@ const char *tessi_gpu_host_grid(GpuHost *h, const GpuKernel *k)
         if (k->grid[axis].v)
             sizes[n++] = k->grid[axis];
     tessi_c_prepare(h->w, sizes, n);
-    Text out;
-    tessi_text_init(&out, h->w->arena);
+    Text out = tessi_text_new(h->w->arena);
     for (int axis = 0; axis < LOOP_MAX_AXES; axis++)
         tessi_text_addf(&out, "%s%s", axis ? ", " : "",
                         k->grid[axis].v ? tessi_c_printed(h->w, k->grid[axis]).text : "1");
@@ -381,7 +380,7 @@ void tessi_gpu_host_launcher(GpuHost *h)
 {
     CWriter *w = h->w;
     Text *out = w->out, body;
-    tessi_text_init(&body, w->arena);
+    body = tessi_text_new(w->arena);
     w->out = &body; /* first: it says which functions it needs */
     tessi_gpu_host_function(h);
     h->given = tessi_gpu_host_parameters(h);
@@ -408,8 +407,7 @@ static void call_launcher(GpuHost *h, const char *const *copy)
 {
     CWriter *w = h->w;
     const CParameters list = tessi_gpu_host_parameters(h);
-    Text call;
-    tessi_text_init(&call, w->arena);
+    Text call = tessi_text_new(w->arena);
     for (uint32_t i = 0; i < list.n; i++) {
         const char *name = list.at[i].name;
         for (uint32_t k = 0; k < w->p->inputs.n + w->p->outputs.n; k++)

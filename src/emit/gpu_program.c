@@ -21,8 +21,7 @@ static const char *usage(const EmitTarget *t, const EmitOptions *o, const char *
         "\n-DTESS_WIDE_INDEX is for images whose sizes 32 bits do not hold; with "
         "-DTESS_ALIGNED_ROWS kernels\n"
         "rely on all rows of all images beginning at multiples of 16 bytes, and are faster.";
-    Text text;
-    tessi_text_init(&text, a);
+    Text text = tessi_text_new(a);
     fill(&text, t->api->usage, name, t->flags);
     tessi_text_add(&text, promises);
     fill(&text, t->api->usage_more, name, t->flags);
@@ -40,7 +39,7 @@ static void selftest(GpuHost *h, const EmitOptions *o)
 {
     CWriter *w = h->w, reference;
     Text *out = w->out, program;
-    tessi_text_init(&program, out->arena);
+    program = tessi_text_new(out->arena);
     tessi_c_names_leave(w->names, w->mark);
     const char *name = tessi_c_file_name(w, "reference");
     tessi_c_writer_init(&reference, h->api->host, o->reference, name, w->names, &program);
@@ -121,8 +120,7 @@ void tessi_gpu_print_header(const LoopProgram *p, const EmitTarget *t, const Emi
                                       o->source_name ? ", compiled from " : "",
                                       o->source_name ? o->source_name : ""));
     const CParameters list = tessi_gpu_host_parameters(&h);
-    Text includes;
-    tessi_text_init(&includes, a);
+    Text includes = tessi_text_new(a);
     tessi_text_addf(&includes, "%s\n", t->api->includes);
     if (t->api->options) {
         t->api->options(&h, &includes);

@@ -190,8 +190,7 @@ static uint32_t add(Splitter *s, ItemKind kind, const char *end)
 /* The text between the places without comments and continuations, blanks as one. */
 static const char *plain(Arena *a, const char *at, const char *end)
 {
-    Text out;
-    tessi_text_init(&out, a);
+    Text out = tessi_text_new(a);
     while (at < end) {
         const char *behind = tessi_prelude_behind_blanks(at);
         if (behind > at) {

@@ -96,8 +96,7 @@ static bool find_invocation(const Prelude *p, Arena *a, const char *at, size_t n
 /* What those of its definitions that have no members make of it. */
 static const char *expanded(const Prelude *p, Arena *a, const Invocation *x)
 {
-    Text out;
-    tessi_text_init(&out, a);
+    Text out = tessi_text_new(a);
     VEC_FOREACH (uint32_t, i, &x->macros)
         if (!p->items.at[*i].members.n)
             expand(&p->items.at[*i], p->items.at[*i].body, &x->list, &out);
@@ -150,8 +149,7 @@ static void define_invocation(Prelude *p, Arena *a, const Invocation *x, Definit
     define_all(p, a, text, text + strlen(text), by);
     VEC_FOREACH (const uint32_t, i, &x->macros)
         for (uint32_t k = 0; k < p->items.at[*i].members.n; k++) {
-            Text out;
-            tessi_text_init(&out, p->arena);
+            Text out = tessi_text_new(p->arena);
             expand(&p->items.at[*i], p->items.at[*i].members.at[k].body, &x->list, &out);
             text = tessi_text_str(&out);
             VEC_PUSH(p->arena, &p->made, ((Made){ text, by.item, *i, k, by.made, false }));

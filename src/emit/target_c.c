@@ -14,7 +14,7 @@ static void describe_image(CWriter *w, Text *out, const LImage *im, const char *
     tessi_text_addf(out, "\n%s (%s): ", name, role);
     for (int d = 0; d < im->n_dims; d++) {
         Text line = w->line;
-        tessi_text_init(&w->line, w->arena);
+        w->line = tessi_text_new(w->arena);
         tessi_c_expr(w, im->size[d], im->n_dims > 1 ? C_UNARY : C_LOOSE);
         tessi_text_addf(out, "%s%s", d ? " x " : "", tessi_text_str(&w->line));
         w->line = line;
@@ -41,8 +41,7 @@ const char tessi_c_returns[] =
 
 void tessi_c_describe(CWriter *w, const char *returns)
 {
-    Text text;
-    tessi_text_init(&text, w->arena);
+    Text text = tessi_text_new(w->arena);
     tessi_text_add(&text, returns);
     if (w->p->must_be_equal.n)
         tessi_text_add(&text,
@@ -68,8 +67,7 @@ void tessi_c_header(CWriter *w, const char *includes, const char *returns, const
 
 void tessi_c_head(CWriter *w, const EmitOptions *o, const char *usage)
 {
-    Text text;
-    tessi_text_init(&text, w->arena);
+    Text text = tessi_text_new(w->arena);
     tessi_text_addf(&text, "%s", w->p->name);
     if (o->source_name)
         tessi_text_addf(&text, ", compiled from %s", o->source_name);
@@ -202,8 +200,7 @@ static void entry_scalar(const CWriter *w, Text *call, const EntryNames *names, 
 static const char *entry_call(const CWriter *w, const EntryNames *names)
 {
     const LoopProgram *p = w->p;
-    Text call;
-    tessi_text_init(&call, w->arena);
+    Text call = tessi_text_new(w->arena);
     for (uint32_t i = 0; i < p->inputs.n; i++)
         entry_image(&call, names, &p->inputs.at[i], i);
     for (uint32_t i = 0; i < p->params.n; i++)
@@ -306,8 +303,7 @@ static void selftest(CWriter *w, const EmitTarget *t, const LoopProgram *p, CNam
 static void prelude(const CWriter *w, const EmitOptions *options, const char *program, Text *out)
 {
     const bool has_vectors = w->vector_types.n && options->vector_prelude;
-    Text text;
-    tessi_text_init(&text, out->arena);
+    Text text = tessi_text_new(out->arena);
     if (has_vectors)
         tessi_text_addf(&text, "#define TESS_VECTOR_MOST %u\n", w->p->vector_bytes);
     tessi_text_add(&text, options->prelude);
@@ -321,9 +317,7 @@ static void emit(const LoopProgram *p, const EmitTarget *t, const EmitOptions *o
     CNames names;
     CWriter w;
     begin(&w, t, p, &names, out);
-    Text functions, program;
-    tessi_text_init(&functions, out->arena);
-    tessi_text_init(&program, out->arena);
+    Text functions = tessi_text_new(out->arena), program = tessi_text_new(out->arena);
     w.out = &functions; /* first: they say which vector types are needed */
     tessi_c_program(&w, false);
     entry(&w);
@@ -347,8 +341,7 @@ static void print_file(const LoopProgram *p, const EmitTarget *t, const EmitOpti
                        Text *out)
 {
     Arena *scratch = tessi_scratch_open(out->arena);
-    Text text;
-    tessi_text_init(&text, scratch);
+    Text text = tessi_text_new(scratch);
     emit(p, t, options, &text);
     tessi_text_addn(out, tessi_text_str(&text), text.n);
     tessi_scratch_close(scratch);

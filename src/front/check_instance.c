@@ -20,8 +20,7 @@ static const char *declared_shown(const Checker *c)
             like = input;
     if (!like)
         return "vector#2 float name[480, 640] = ..;";
-    Text text;
-    tessi_text_init(&text, c->a);
+    Text text = tessi_text_new(c->a);
     tessi_text_addf(&text, "vector#%d float name[", like->n_dims);
     for (int d = 0; d < like->n_dims; d++)
         tessi_text_addf(&text, "%ssize(%s, %d)", d ? ", " : "", like->name, d);

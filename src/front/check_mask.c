@@ -221,8 +221,7 @@ static bool finish_mask(Checker *c, const AstMask *ast, TMask *m)
         for (uint32_t i = 0; i < m->n; i++)
             m->at[i].f /= sum;
     } else if (fabs(sum - 1) > 1e-7 && fabs(sum - 1) < 0.02) {
-        Text t;
-        tessi_text_init(&t, c->a);
+        Text t = tessi_text_new(c->a);
         tessi_text_add_real(&t, sum, true);
         Diag *d = CHECK_DIAG(c, DIAG_MASK_NEARLY_ONE, m->span, m->name, tessi_text_str(&t));
         tessi_diag_help(c->d, d, "write 'normalized' at the end to make the sum 1");

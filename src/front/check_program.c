@@ -79,8 +79,7 @@ static void no_such_value(Checker *c, const char *name, double user, ScalarType 
                             ? (tessi_is_unsigned(type) ? "whole numbers from 0" : "whole numbers")
                             : tessi_sprintf(c->a, "whole numbers from %lld to %lld",
                                             (long long)room.lo, (long long)room.hi);
-    Text t;
-    tessi_text_init(&t, c->a);
+    Text t = tessi_text_new(c->a);
     if (user > -1e15 && user < 1e15 && user == (double)(int64_t)user)
         tessi_text_addf(&t, "%lld", (long long)user);
     else

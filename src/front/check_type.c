@@ -231,8 +231,7 @@ static bool literal_fits(Checker *c, TExpr *e, ScalarType to)
                && e->value.f == (double)(int64_t)e->value.f;
     if (fits)
         return true;
-    Text t;
-    tessi_text_init(&t, c->a);
+    Text t = tessi_text_new(c->a);
     if (e->type.kind == TT_UNTYPED_INT)
         tessi_text_addf(&t, "%lld", (long long)e->value.i);
     else

@@ -601,7 +601,7 @@ const char *tessi_format(Arena *a, Diags *d, const SourceMap *sources, uint16_t 
     const Tokens tokens = tessi_lex(a, d, file, index, forma);
     if (d->n_errors)
         return NULL;
-    tessi_text_init(&f.out, a);
+    f.out = tessi_text_new(a);
     split(&f, &tokens);
     if (!match(&f))
         return NULL;

@@ -241,8 +241,7 @@ static bool is_one_point(const TValue *v)
 static const char *cut_shown(Arena *arena, const char *name, uint32_t n_dims, uint32_t dim,
                              long long points)
 {
-    Text text;
-    tessi_text_init(&text, arena);
+    Text text = tessi_text_new(arena);
     tessi_text_addf(&text, strpbrk(name, " @(") ? "(%s)[" : "%s[", name);
     for (uint32_t d = 0; d < n_dims; d++) {
         tessi_text_add(&text, d ? ", " : "");

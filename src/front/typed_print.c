@@ -6,7 +6,6 @@
 
 const char *tessi_typed_type_name(Arena *a, TType t)
 {
-    Text out;
     switch (t.kind) {
     case TT_ERROR: return "an error";
     case TT_UNTYPED_INT: return "integer";
@@ -14,7 +13,7 @@ const char *tessi_typed_type_name(Arena *a, TType t)
     case TT_SCALAR: return tessi_type_info(t.scalar)->name;
     case TT_STRUCT: break;
     }
-    tessi_text_init(&out, a);
+    Text out = tessi_text_new(a);
     tessi_text_addf(&out, "struct %s", t.st->origin->name.text);
     bool as_declared = true;
     for (uint32_t k = 0; k < t.st->n; k++) {

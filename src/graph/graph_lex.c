@@ -119,8 +119,7 @@ static char scan_escape(Reader *r)
 
 static void scan_quoted(Reader *r)
 {
-    Text name;
-    tessi_text_init(&name, r->arena);
+    Text name = tessi_text_new(r->arena);
     for (r->at++; peek(r, 0) != '"'; r->at++) {
         char c = peek(r, 0) == '\n' ? '\0' : peek(r, 0);
         if (c == '\\')

@@ -123,8 +123,7 @@ static void print_table(const Table *t, Text *out)
         tessi_text_addf(out, "%s%u", d ? ", " : "[", (unsigned)t->dim[d]);
     tessi_text_addf(out, "] %s = {", tessi_type_info(t->type)->name);
     uint32_t row = t->dim[t->n_dims - 1];
-    Text line;
-    tessi_text_init(&line, out->arena);
+    Text line = tessi_text_new(out->arena);
     for (uint32_t k = 0; k < t->n; k++) {
         tessi_text_add(&line, k % row ? " " : "");
         if (tessi_is_real(t->type))

@@ -423,8 +423,7 @@ static void count_uses(BodyPrinter *p, ExprId body)
 
 void tessi_print_body(BodyPrinter *p, ExprId body, int indent, Text *out)
 {
-    Text line;
-    tessi_text_init(&line, p->scratch);
+    Text line = tessi_text_new(p->scratch);
     p->out = &line;
     p->n_named = 0;
     tessi_expr_map_clear(&p->name);

@@ -18,8 +18,7 @@ typedef struct Binding {
 /* ---- Sentences ------------------------------------------------------------------------------- */
 static const char *shape_text(const Binding *b, const Image *image, const int64_t *size)
 {
-    Text t;
-    tessi_text_init(&t, b->scratch);
+    Text t = tessi_text_new(b->scratch);
     if (image->n_dims == 2) {
         tessi_text_addf(&t, "%lld row%s by %lld column%s", (long long)size[0],
                         size[0] == 1 ? "" : "s", (long long)size[1], size[1] == 1 ? "" : "s");
@@ -33,8 +32,7 @@ static const char *shape_text(const Binding *b, const Image *image, const int64_
 
 static const char *declared_text(const Binding *b, const Image *image)
 {
-    Text t;
-    tessi_text_init(&t, b->scratch);
+    Text t = tessi_text_new(b->scratch);
     for (uint32_t d = 0; d < image->n_dims; d++) {
         tessi_text_add(&t, d ? ", " : "[");
         tessi_size_print(b->g, image->size[d], &t);
@@ -45,8 +43,7 @@ static const char *declared_text(const Binding *b, const Image *image)
 
 static const char *size_text(const Binding *b, SizeId id)
 {
-    Text t;
-    tessi_text_init(&t, b->scratch);
+    Text t = tessi_text_new(b->scratch);
     tessi_size_print(b->g, id, &t);
     return tessi_text_str(&t);
 }
@@ -67,8 +64,7 @@ bool tessi_size_uses_param(const Graph *g, SizeId id, uint32_t param)
 static bool contradiction(Binding *b, const Image *image, const int64_t *size, uint32_t d)
 {
     const Graph *g = b->g;
-    Text why;
-    tessi_text_init(&why, b->scratch);
+    Text why = tessi_text_new(b->scratch);
     for (uint32_t p = 0; p < g->params.n; p++) {
         if (!b->known[p] || !tessi_size_uses_param(g, image->size[d], p))
             continue;

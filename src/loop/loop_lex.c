@@ -125,8 +125,7 @@ static void add_ordinal(LoopLexer *l, LoopToken *t)
 
 static LoopToken quoted_name(LoopLexer *l)
 {
-    Text name;
-    tessi_text_init(&name, l->arena);
+    Text name = tessi_text_new(l->arena);
     l->at++;
     while (l->at < l->end && *l->at != '"') {
         char c = *l->at++;

@@ -143,8 +143,7 @@ static void add_name(Text *out, const char *name)
 static const char *key(Printer *pr, uint32_t name)
 {
     Owners *o = &pr->names.at[name];
-    Text t;
-    tessi_text_init(&t, pr->arena);
+    Text t = tessi_text_new(pr->arena);
     add_name(&t, o->name);
     o->next++;
     if (o->n > 1 || tessi_loop_is_reserved(o->name, strlen(o->name)))

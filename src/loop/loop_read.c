@@ -371,8 +371,7 @@ static bool read_comment(LoopReader *r, LBlock *block)
 {
     if (r->token.marker != '#')
         return tessi_loop_fault(r, "a comment inside a block begins with '# '");
-    Text text;
-    tessi_text_init(&text, r->arena);
+    Text text = tessi_text_new(r->arena);
     tessi_text_add(&text, r->token.text);
     tessi_loop_advance(r);
     while (r->token.kind == LTOK_COMMENT && r->token.marker == '|') {
@@ -640,8 +639,7 @@ static const char *read_head_comment(LoopReader *r)
 {
     if (r->token.kind != LTOK_COMMENT)
         return NULL;
-    Text text;
-    tessi_text_init(&text, r->arena);
+    Text text = tessi_text_new(r->arena);
     int first = r->token.line, line = first;
     for (; r->token.kind == LTOK_COMMENT && r->token.line == line; line++) {
         if (r->token.marker != 'H')

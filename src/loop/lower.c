@@ -213,8 +213,7 @@ static LoopProgram *lower(Arena *a, const Graph *g, const Plan *plan, const Mach
     l->table = ARENA_NEW_ARRAY(l->scratch, LBufferId, g->tables.n);
     l->size = ARENA_NEW_ARRAY(l->scratch, LExprId, g->sizes.n);
 
-    Text comment;
-    tessi_text_init(&comment, a);
+    Text comment = tessi_text_new(a);
     if (general) /* the text is to be the same for all masks */
         tessi_text_add(&comment, "General code, for masks of any extent.");
     else

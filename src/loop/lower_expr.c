@@ -59,8 +59,7 @@ static LExprId value_of(const Eval *ev, ExprId id)
 const char *tessi_eval_name(Lower *l, StageId s, const Coord *at)
 {
     const Stage *stage = tessi_stage(l->g, s);
-    Text t;
-    tessi_text_init(&t, l->arena);
+    Text t = tessi_text_new(l->arena);
     tessi_text_add(&t, stage->name);
     bool here = true;
     for (int d = 0; d < stage->n_dims; d++)

@@ -3,8 +3,7 @@
 
 void tessi_comment_stages(Lower *l, const StageId *stage, uint32_t n)
 {
-    Text text;
-    tessi_text_init(&text, l->arena);
+    Text text = tessi_text_new(l->arena);
     for (uint32_t i = 0; i < n; i++)
         tessi_text_addf(&text, "%s%s", i ? ", " : "", tessi_stage(l->g, stage[i])->name);
     tessi_scope_stmt(l, LSTMT_COMMENT)->text = tessi_text_str(&text);

@@ -26,8 +26,7 @@ LBufferId tessi_lower_table(Lower *l, TableId id)
 
 const char *tessi_group_comment(Lower *l, const PlanGroup *group)
 {
-    Text t;
-    tessi_text_init(&t, l->arena);
+    Text t = tessi_text_new(l->arena);
     for (uint32_t i = 0; i < group->members.n; i++)
         tessi_text_addf(&t, "%s%s", i ? ", " : "", tessi_stage(l->g, group->members.at[i])->name);
     const char *reason = group->reason

@@ -143,8 +143,7 @@ static bool set_value(MachineReader *r, const MachineKey *key, Slice value)
         double x;
         if (!is_decimal(value) || !tessi_read_real(value.at, value.n, false, &x)
             || !(x >= key->least && x <= key->most)) {
-            Text range;
-            tessi_text_init(&range, r->arena);
+            Text range = tessi_text_new(r->arena);
             tessi_text_add_real(&range, key->least, false);
             tessi_text_add(&range, " to ");
             tessi_text_add_real(&range, key->most, false);

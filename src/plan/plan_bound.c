@@ -87,8 +87,7 @@ static const char *what_takes(const Estimator *c, Arena *a, const GroupTime *t)
     const PlanTraffic *moved = &t->cost.traffic;
     const double inner = moved->inner_read + moved->inner_written;
     const double again = t->cost.inlined * t->cost.overlap;
-    Text out;
-    tessi_text_init(&out, a);
+    Text out = tessi_text_new(a);
     if (c->p->gpu && t->cost.kernel.issue_seconds > 0)
         tessi_text_addf(&out, "instructions %s, near caches %s, memory %s",
                         ms(a, t->cost.kernel.issue_seconds * t->points),

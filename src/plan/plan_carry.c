@@ -256,8 +256,7 @@ static double best_step(const Chooser *c, const Loops *loops, uint8_t *rows)
 
 static const char *names_of(const Chooser *c, const StageList *list)
 {
-    Text t;
-    tessi_text_init(&t, c->f->arena);
+    Text t = tessi_text_new(c->f->arena);
     for (uint32_t i = 0; i < list->n; i++)
         tessi_text_addf(&t, "%s'%s'",
                         !i                ? ""

@@ -5,8 +5,7 @@
 
 bool tessi_edit_is_new(Editor *e, const Plan *p)
 {
-    Text text;
-    tessi_text_init(&text, e->arena);
+    Text text = tessi_text_new(e->arena);
     tessi_plan_print(p, e->f->g, &text);
     const uint64_t hash = tessi_hash_bytes(0, tessi_text_str(&text), text.n);
     VEC_FOREACH (const uint64_t, page, &e->pages)

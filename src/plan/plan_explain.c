@@ -21,8 +21,7 @@ static void say(const Explainer *c, PlanGroup *group, const char *line)
 static void say_what_it_takes(const Explainer *c, PlanGroup *group, const GroupCost *x)
 {
     Arena *a = c->f->arena;
-    Text t;
-    tessi_text_init(&t, a);
+    Text t = tessi_text_new(a);
     tessi_text_addf(&t, "%s B read and %s B written a point, %lld ps; ",
                     tessi_plan_number(a, x->traffic.read), tessi_plan_number(a, x->traffic.written),
                     tessi_plan_ps(x->memory));

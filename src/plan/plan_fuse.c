@@ -192,8 +192,7 @@ static long long amount(const Fuse *c, double seconds)
 
 static const char *tile_text(Arena *a, const int64_t *size, uint8_t n)
 {
-    Text t;
-    tessi_text_init(&t, a);
+    Text t = tessi_text_new(a);
     for (uint8_t d = 0; d < n; d++)
         tessi_text_addf(&t, "%s%lld", d ? " x " : "", (long long)size[d]);
     return tessi_text_str(&t);
@@ -215,8 +214,7 @@ static const char *fused_reason(const Fuse *c, const PlanGroup *fused, const Pla
 {
     Arena *a = c->f->arena;
     const char *unit = c->p->gpu ? "fs" : "ps";
-    Text t;
-    tessi_text_init(&t, a);
+    Text t = tessi_text_new(a);
     tessi_text_addf(&t, "tiles of %s points",
                     tile_text(a, tessi_level_tile_all(fused).of, fused->n_dims));
     if (tessi_level_roll(&fused->levels))

@@ -18,8 +18,7 @@ const char *tessi_plan_split_reason(Arena *a, const Machine *m, const PlanGroup 
                            ? "blocks inside without rules, those at the "
                              "edges by a kernel that has its own registers"
                            : "blocks inside without rules";
-    Text t;
-    tessi_text_init(&t, a);
+    Text t = tessi_text_new(a);
     tessi_text_addf(&t, "%s: gain of splitting by blocks G = %.2f", what, blocks);
     if (tessi_plan_kernel(group) == KERNEL_POINT
         && tessi_level_threads(&group->levels, 0) == PLAN_WARP && group->n_dims >= 2)
@@ -39,8 +38,7 @@ const char *tessi_plan_kernel_reason(const PlanFacts *f, const Plan *p, const Pl
     const PlanTraffic traffic = tessi_plan_traffic(f, p, group);
     const double busy =
         cost->issue_seconds > cost->cache_seconds ? cost->issue_seconds : cost->cache_seconds;
-    Text t;
-    tessi_text_init(&t, a);
+    Text t = tessi_text_new(a);
     tessi_text_addf(&t,
                     "%s B read and %s B written a point, %lld fs; %s operation%s, %lld "
                     "instructions, %lld fs; together %lld fs, bound by %s",

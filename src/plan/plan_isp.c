@@ -135,9 +135,8 @@ const char *tessi_plan_isp_reason(Arena *a, const PlanIsp *isp, bool warps)
                                                                  { "L", "Body", "R", "" },
                                                                  { "BL", "B", "BR", "" },
                                                                  { "", "", "", "" } };
-    Text t;
     double others = 0;
-    tessi_text_init(&t, a);
+    Text t = tessi_text_new(a);
     tessi_text_addf(&t,
                     "G = %.2f in %lld x %lld: R = %.2f, from %.4g to %.4g instructions; occupancy "
                     "%.0f %% with %lld registers, %.0f %% with %lld",

@@ -107,8 +107,7 @@ void tessi_plan_choose_median(const PlanFacts *f, const Analysis *an, const Mach
     }
     const bool chosen = (counts ? counted : slid) < sorted
                         && scratch_bytes(&median, counts, rows, strip) <= PLAN_MAX_SCRATCH_BYTES;
-    Text text;
-    tessi_text_init(&text, f->arena);
+    Text text = tessi_text_new(f->arena);
     tessi_plan_median_values(&text, &median);
     tessi_text_addf(&text, " %s: by counting %.1f ns a point",
                     !chosen  ? "by sorting"

@@ -254,8 +254,7 @@ void tessi_plan_choose_median_kernel(const PlanFacts *f, const Analysis *an, con
     const bool fits = tried.counts ? fit_tile(&median, &tried) : fit_histograms(m, &median, &tried);
     const bool chosen = fits && (tried.counts ? counted : slid) < sorted;
     const Prices prices = { by_bits, by_network, bins ? slid : INFINITY, sorted };
-    Text text;
-    tessi_text_init(&text, f->arena);
+    Text text = tessi_text_new(f->arena);
     describe(&text, f->arena, &median, chosen ? &tried : NULL, fits, packed, &prices);
     if (chosen && !tried.counts)
         tessi_text_addf(

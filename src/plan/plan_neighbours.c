@@ -46,8 +46,7 @@ static void carry(Editor *e, uint32_t i, StageId s)
 static void offer_level(Editor *e, uint32_t i, uint32_t k, const PlanLevel *level)
 {
     PlanLevels levels = *tessi_edit_levels_of(&e->from->groups.at[i], k);
-    Text text;
-    tessi_text_init(&text, e->arena);
+    Text text = tessi_text_new(e->arena);
     tessi_level_print(level, &text);
     if (!tessi_level_put(&levels, level))
         return;
@@ -176,8 +175,7 @@ static void add_word(Editor *e, uint32_t i, const Knob *k)
     enum { HALVINGS = 4 };
     for (int halvings = 0; halvings <= (k->n ? HALVINGS : 0); halvings++) {
         PlanGroup group = e->from->groups.at[i];
-        Text text;
-        tessi_text_init(&text, e->arena);
+        Text text = tessi_text_new(e->arena);
         tessi_text_add(&text, k->word);
         tessi_knob_set_usual(k, &group);
         for (uint32_t n = 0; n < k->n; n++) {

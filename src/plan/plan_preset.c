@@ -99,8 +99,7 @@ static void copies_of_tile(void *user, PlanGroup *group)
 /* What a point loads of each image, as written: "5 of X, 5 of m". */
 static const char *loads_of(const PlanFacts *f, StageId id)
 {
-    Text text;
-    tessi_text_init(&text, f->arena);
+    Text text = tessi_text_new(f->arena);
     GRAPH_FOREACH_STAGE (f->g, image) {
         double times = 0;
         VEC_FOREACH (const PlanRead, read, &f->reads[id.v])
@@ -220,8 +219,7 @@ Plan *tessi_plan_preset(Arena *a, const Graph *g, const Machine *m, const char *
         return NULL;
     }
     if (!preset || (!preset->scheme && !tessi_machine_is_gpu(m))) {
-        Text names;
-        tessi_text_init(&names, a);
+        Text names = tessi_text_new(a);
         for (size_t i = 0; i < sizeof presets / sizeof *presets; i++)
             tessi_text_addf(&names, "%s%s", i ? ", " : "", presets[i].name);
         *fault = preset ? tessi_sprintf(a, "the plan '%s' is one of kernels, for GPUs", name)

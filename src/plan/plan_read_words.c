@@ -34,8 +34,7 @@ const char *tessi_plan_word(PlanReader *r)
         }
         return tessi_strndup(r->arena, begin, (size_t)(r->at - begin));
     }
-    Text t;
-    tessi_text_init(&t, r->arena);
+    Text t = tessi_text_new(r->arena);
     for (r->at++; r->at < r->end && *r->at != '"'; r->at++) {
         if (*r->at == '\\' && r->at + 1 < r->end) {
             r->at++;

@@ -278,8 +278,7 @@ static const char *steps_reason(const PlanFacts *f, const Machine *m, const Stag
             next = other;
         }
     }
-    Text t;
-    tessi_text_init(&t, f->arena);
+    Text t = tessi_text_new(f->arena);
     tessi_text_addf(&t,
                     "the sums of %d rows, %d vectors of each, stay in registers: %lld ps a point",
                     rows, columns, tessi_plan_ps(seconds));

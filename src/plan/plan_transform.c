@@ -295,8 +295,7 @@ static const char *reason(Arena *a, const WideSum *sum, ScalarType t, const Tran
                           double direct, bool chosen, bool asked)
 {
     const int digits = cost->seconds < 100e-12;
-    Text text;
-    tessi_text_init(&text, a);
+    Text text = tessi_text_new(a);
     tessi_text_addf(
         &text,
         "the sum over %u x %u weights by Fourier transforms of %u rows, %u of them results, "

@@ -5,8 +5,7 @@
 
 static const char *text_of(Arena *a, const PlanLevel *level)
 {
-    Text text;
-    tessi_text_init(&text, a);
+    Text text = tessi_text_new(a);
     tessi_level_print(level, &text);
     return tessi_text_str(&text);
 }

@@ -62,8 +62,7 @@ void corpus_literal(Arena *a, const CorpusCase *c, const int64_t *sizes, CorpusC
 {
     CorpusNames names;
     const int n = corpus_param_names(c, &names);
-    Text text;
-    tessi_text_init(&text, a);
+    Text text = tessi_text_new(a);
     for (const char *at = c->text; *at;) {
         size_t length = piece(at);
         int k = 0;

@@ -55,8 +55,7 @@ static const char *plan_text(More *more, const CorpusRun *run, uint64_t seed)
         return *made;
     const Graph *g = tessi_graph_for_processors(run->program->variants->graph, a);
     Machine *m = tessi_machine_default(a);
-    Text text;
-    tessi_text_init(&text, a);
+    Text text = tessi_text_new(a);
     tessi_plan_print(seed ? tessi_plan_random(a, g, m, seed) : tessi_plan_naive(a, g, m), g, &text);
     return *made = tessi_text_str(&text);
 }
@@ -120,8 +119,7 @@ static bool run_case(const char *path, More more)
     corpus_keep(&c, &kept);
     more.arena = &a;
     int n_params = corpus_params(&c);
-    Text why;
-    tessi_text_init(&why, &a);
+    Text why = tessi_text_new(&a);
     bool ok = true;
     if (c.n_sizes || n_params == 0) {
         ok = run_size(&c, c.sizes, true, &more, 1, &why);

@@ -122,8 +122,7 @@ static void for_each_program(bool (*check)(const CorpusCase *c, Text *why), bool
         Arena a;
         support_arena_init(&a);
         CorpusCase c;
-        Text why;
-        tessi_text_init(&why, &a);
+        Text why = tessi_text_new(&a);
         corpus_read(&a, tessi_sprintf(&a, FOLDER "/%s", e->d_name), &c);
         if (!only_expected || c.n_expect) {
             n++;

@@ -84,8 +84,7 @@ static const char *plan_text(Plans *made, const CorpusRun *run, int i, uint64_t 
     if (*text && run->is_kept) /* else the graph is another one for other sizes */
         return *text;
     const Variant *v = run->program->variants;
-    Text printed;
-    tessi_text_init(&printed, made->arena);
+    Text printed = tessi_text_new(made->arena);
     tessi_plan_print(make_plan(made->arena, v, i, seed), v->graph, &printed);
     return *text = tessi_text_str(&printed);
 }
@@ -177,8 +176,7 @@ static bool run_tiles(const CorpusCase *c, int n_params, Text *why)
     support_arena_init(&a);
     if (ok) {
         Variant *v = truth.program->variants;
-        Text text;
-        tessi_text_init(&text, &a);
+        Text text = tessi_text_new(&a);
         tessi_plan_print(tessi_plan_choose(&a, v->graph, v->analysis,
                                            corpus_large_gpu(tessi_machine_default(&a))),
                          v->graph, &text);
@@ -220,7 +218,7 @@ static const char *warps_text(Arena *a, const Variant *v, const uint8_t *outputs
         p->stage = stage;
         made--;
     }
-    tessi_text_init(&text, a);
+    text = tessi_text_new(a);
     tessi_plan_print(p, v->graph, &text);
     return made ? tessi_text_str(&text) : NULL;
 }
@@ -264,11 +262,10 @@ static const char *frames_text(Arena *a, const Variant *v, uint64_t seed)
     Machine *m = tessi_machine_default(a);
     m->target = "gpu";
     const Plan *p = tessi_plan_random(a, v->graph, m, seed);
-    Text text;
     bool any = false;
     VEC_FOREACH (const PlanGroup, group, &p->groups)
         any = any || (group->frame.rows[0] && tessi_plan_kernel(group) != KERNEL_WARP);
-    tessi_text_init(&text, a);
+    Text text = tessi_text_new(a);
     tessi_plan_print(p, v->graph, &text);
     return any ? tessi_text_str(&text) : NULL;
 }
@@ -325,8 +322,7 @@ static bool run_case(const char *path)
     corpus_read(&a, path, &c);
     corpus_keep(&c, &kept);
     int n_params = corpus_params(&c);
-    Text why;
-    tessi_text_init(&why, &a);
+    Text why = tessi_text_new(&a);
     bool ok = true;
     if (c.n_sizes || n_params == 0)
         ok = run_size(&c, &made, c.sizes, true, 1, &why);

@@ -44,8 +44,7 @@ static bool compare(const CorpusCase *c, CorpusSetting s, tess_target target, co
 static const char *random_plan(Arena *a, const CorpusRun *run, uint64_t seed)
 {
     const Graph *g = tessi_graph_for_processors(run->program->variants->graph, a);
-    Text text;
-    tessi_text_init(&text, a);
+    Text text = tessi_text_new(a);
     tessi_plan_print(tessi_plan_random(a, g, tessi_machine_default(a), seed), g, &text);
     return tessi_text_str(&text);
 }
@@ -78,8 +77,7 @@ static bool run_case(const char *path, int *n_run)
         const int64_t size = sizes_from_last[(n - 1 - i) % 4];
         sizes[i] = c.fixed_size ? c.sizes[i] : size < c.min_size ? c.min_size : size;
     }
-    Text why;
-    tessi_text_init(&why, &a);
+    Text why = tessi_text_new(&a);
     bool ok = true;
     if (n > 0) {
         corpus_literal(&a, &c, sizes, &literal);

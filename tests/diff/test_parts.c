@@ -268,8 +268,7 @@ static bool run_case(const char *path, int *n_cut)
     corpus_read(&a, path, &c);
     const int n_params = corpus_params(&c);
     bool ok = true, is_cut = false;
-    Text why;
-    tessi_text_init(&why, &a);
+    Text why = tessi_text_new(&a);
     for (int k = 0; ok && k < N_SOME_SIZES && (k == 0 || (n_params && !c.fixed_size)); k++) {
         int64_t sizes[CORPUS_MOST_PARAMS];
         for (int i = 0; i < n_params; i++)

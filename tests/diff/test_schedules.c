@@ -39,14 +39,13 @@ static const char *drawn(Arena *a, const CorpusRun *truth, uint64_t seed)
 {
     Graph *g = truth->program->variants->graph;
     g = kernels ? g : tessi_graph_for_processors(g, a);
-    Text text;
     const Machine *m = machine_of(a, seed);
     const Plan *p;
     PlanNeighbours list = { 0 };
     if (seed % 3 == 0)
         tessi_plan_neighbours(a, g, tessi_plan_choose(a, g, tessi_analyse(g, a), m), &list);
     p = list.n ? list.at[tessi_hash_u64(seed, 4) % list.n].plan : tessi_plan_random(a, g, m, seed);
-    tessi_text_init(&text, a);
+    Text text = tessi_text_new(a);
     tessi_plan_print(p, g, &text);
     return tessi_text_str(&text);
 }
@@ -60,10 +59,9 @@ static bool run_one(const char *path, uint64_t seed, uint64_t *digest)
     int64_t sizes[CORPUS_MOST_PARAMS];
     CorpusCase c;
     CorpusRun truth, run;
-    Text why;
     Arena a;
     support_arena_init(&a);
-    tessi_text_init(&why, &a);
+    Text why = tessi_text_new(&a);
     corpus_read(&a, path, &c);
     const int n = corpus_params(&c);
     for (int i = 0; i < n; i++) {

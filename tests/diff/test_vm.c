@@ -65,9 +65,8 @@ static void test_all_kernels(void **state)
     const int n = corpus_list(&list, paths, MOST_CASES);
     for (int i = 0; i < n; i++) {
         Arena a;
-        Text why;
         support_arena_init(&a);
-        tessi_text_init(&why, &a);
+        Text why = tessi_text_new(&a);
         if (!run_case(&a, paths[i], sizes, &why)) {
             fprintf(stderr, "%s: %s\n", paths[i], tessi_text_str(&why));
             failed++;
@@ -121,9 +120,8 @@ static void test_scalar_loops(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[400], why[400];
         Arena a;
-        Text scalar;
         support_arena_init(&a);
-        tessi_text_init(&scalar, &a);
+        Text scalar = tessi_text_new(&a);
         snprintf(text, sizeof text,
                  "%s\nparameter M, N;\nvector#2 float a[M, N];\nreturn f(a:mirror);\n",
                  cases[i].body);

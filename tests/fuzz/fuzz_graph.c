@@ -31,8 +31,7 @@ static void check(bool ok, const char *what, const char *text)
 
 static const char *printed(Arena *a, const Graph *g)
 {
-    Text t;
-    tessi_text_init(&t, a);
+    Text t = tessi_text_new(a);
     tessi_graph_print(g, &t);
     return tessi_text_str(&t);
 }

@@ -10,8 +10,7 @@
 
 static const char *printed(Arena *a, const LoopProgram *p)
 {
-    Text out;
-    tessi_text_init(&out, a);
+    Text out = tessi_text_new(a);
     tessi_loop_print(p, &out);
     return tessi_text_str(&out);
 }
@@ -30,9 +29,7 @@ static void use_program(Arena *a, Diags *d, LoopProgram *p)
         /* Constants put in place of variables make expressions no larger. */
         must(!fault, fault ? fault : "");
     }
-    Text c, header;
-    tessi_text_init(&c, a);
-    tessi_text_init(&header, a);
+    Text c = tessi_text_new(a), header = tessi_text_new(a);
     EmitOptions options = { .source_name = "fuzz.tess", .reference = again };
     tessi_emit_c.print_file(p, &tessi_emit_c, &options, &c);
     tessi_emit_c.print_header(p, &tessi_emit_c, &options, &header);

@@ -8,8 +8,7 @@
 
 static const char *printed(Arena *a, const Machine *m)
 {
-    Text out;
-    tessi_text_init(&out, a);
+    Text out = tessi_text_new(a);
     tessi_machine_print(m, &out);
     return tessi_text_str(&out);
 }

@@ -23,11 +23,10 @@ static void parse_as(Input *input, bool forma)
     Arena arena;
     SourceMap sources;
     Diags diags;
-    Text out;
     tessi_arena_init(&arena, out_of_memory, NULL);
     tessi_sources_init(&sources, &arena);
     tessi_diags_init(&diags, &arena, &sources);
-    tessi_text_init(&out, &arena);
+    Text out = tessi_text_new(&arena);
     uint16_t file = tessi_sources_add(&sources, "input", input->text, input->n);
     const Ast *ast = tessi_parse(&arena, &diags, &sources, file, forma, read_used, input);
     tessi_ast_print(ast, &out);

@@ -21,8 +21,7 @@ static const char graph_text[] =
 
 static const char *printed(Arena *a, const Plan *p, const Graph *g)
 {
-    Text out;
-    tessi_text_init(&out, a);
+    Text out = tessi_text_new(a);
     tessi_plan_print(p, g, &out);
     return tessi_text_str(&out);
 }

@@ -52,8 +52,7 @@ static int other_plans(Arena *a, const Options *o, const CorpusRun *run, uint64_
                                      tessi_plan_choose(a, v->graph, v->analysis, m),
                                      tessi_plan_choose_small(a, v->graph, v->analysis, m) };
     for (int i = 0; i < MOST_PLANS; i++) {
-        Text text;
-        tessi_text_init(&text, a);
+        Text text = tessi_text_new(a);
         tessi_plan_print(plan[i], v->graph, &text);
         plans[i] = tessi_text_str(&text);
     }
@@ -103,8 +102,7 @@ static bool run_case(const Options *o, const char *path)
     CorpusCase c;
     corpus_read(&a, path, &c);
     int n_params = corpus_params(&c);
-    Text why;
-    tessi_text_init(&why, &a);
+    Text why = tessi_text_new(&a);
     bool ok = true;
     if (c.n_sizes || n_params == 0)
         ok = run_size(o, &c, c.sizes, true, 1, &why);

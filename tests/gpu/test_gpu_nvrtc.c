@@ -56,8 +56,7 @@ static const char *plan_text(Arena *a, const CorpusRun *run, int which)
                        : which == CHOSEN
                            ? tessi_plan_choose(a, v->graph, v->analysis, m)
                            : tessi_plan_preset(a, v->graph, m, tess_preset((size_t)which), &fault);
-    Text text;
-    tessi_text_init(&text, a);
+    Text text = tessi_text_new(a);
     tessi_plan_print(plan, v->graph, &text);
     return tessi_text_str(&text);
 }
@@ -103,10 +102,9 @@ static bool compile_case(Device *d, const char *path, int which, Arena *kept, Do
     Arena a;
     CorpusCase c;
     CorpusRun truth, run;
-    Text why;
     support_arena_init(&a);
     corpus_read(&a, path, &c);
-    tessi_text_init(&why, &a);
+    Text why = tessi_text_new(&a);
     for (size_t i = 0; i < sizeof some_sizes / sizeof *some_sizes; i++)
         some_sizes[i] = some_sizes[i] < c.min_size ? c.min_size : some_sizes[i];
     CorpusSetting s = { .target = TESS_TARGET_INTERP,

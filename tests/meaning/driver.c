@@ -193,8 +193,7 @@ static tess_status bind(const Request *r, tess_args *args)
 
 static const char *plan_text(Arena *a, const Plan *plan, const Graph *g)
 {
-    Text text;
-    tessi_text_init(&text, a);
+    Text text = tessi_text_new(a);
     tessi_plan_print(plan, g, &text);
     return tessi_text_str(&text);
 }
@@ -254,9 +253,8 @@ static void forget(Attempt *t)
 static void answer_failure(const Attempt *t, tess_status s)
 {
     Arena a;
-    Text text;
     support_arena_init(&a);
-    tessi_text_init(&text, &a);
+    Text text = tessi_text_new(&a);
     tessi_text_addf(&text, "%s. ", tess_status_text(s));
     if (t->args)
         tessi_text_add(&text, tess_args_error(t->args));

@@ -39,8 +39,7 @@ static bool prepare(Arena *a, const char *path, const char *folder, Command *com
     CorpusCase c;
     CorpusNames names;
     CorpusRun run;
-    Text why;
-    tessi_text_init(&why, a);
+    Text why = tessi_text_new(a);
     corpus_read(a, path, &c);
     const int n_params = corpus_param_names(&c, &names);
     for (int i = 0; i < n_params; i++)

@@ -101,8 +101,7 @@ static const char *strewn(Arena *a, const char *text, bool forma, uint64_t seed,
     tessi_diags_init(&d, a, &sources);
     const uint16_t file = tessi_sources_add(&sources, "x", text, strlen(text));
     const Tokens tokens = tessi_lex(a, &d, &sources.files.at[file], file, forma);
-    Text out;
-    tessi_text_init(&out, a);
+    Text out = tessi_text_new(a);
     *n_comments = 0;
     VEC_FOREACH (const Token, t, &tokens) {
         tessi_text_addn(&out, text + t->begin, t->end - t->begin);

@@ -254,9 +254,8 @@ typedef struct Trial {
 static char *random_plan(const Run *r, uint64_t seed, bool gpu)
 {
     Arena a;
-    Text text;
     support_arena_init(&a);
-    tessi_text_init(&text, &a);
+    Text text = tessi_text_new(&a);
     Machine *m = tessi_machine_default(&a);
     if (gpu)
         m->target = "gpu";

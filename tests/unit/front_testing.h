@@ -41,8 +41,7 @@ static inline void front_close(Front *f)
 
 static inline const char *front_diags(Front *f)
 {
-    Text t;
-    tessi_text_init(&t, &f->arena);
+    Text t = tessi_text_new(&f->arena);
     tessi_diags_render(&f->diags, &t, false);
     return tessi_text_str(&t);
 }

@@ -40,8 +40,7 @@ static inline int testing_teardown(void **state)
 
 static inline const char *testing_printed(Arena *a, const Graph *g)
 {
-    Text t;
-    tessi_text_init(&t, a);
+    Text t = tessi_text_new(a);
     tessi_graph_print(g, &t);
     return tessi_text_str(&t);
 }

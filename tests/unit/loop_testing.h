@@ -42,11 +42,10 @@ static inline LoopProgram *loop_testing_try(Arena *a, const char *text, const ch
 {
     SourceMap sources;
     Diags diags;
-    Text out;
     tessi_sources_init(&sources, a);
     tessi_diags_init(&diags, a, &sources);
     LoopProgram *p = tessi_loop_read(a, &diags, text, strlen(text));
-    tessi_text_init(&out, a);
+    Text out = tessi_text_new(a);
     tessi_diags_render(&diags, &out, false);
     *fault = tessi_text_str(&out);
     return p;
@@ -63,8 +62,7 @@ static inline LoopProgram *loop_testing_read(Arena *a, const char *text)
 
 static inline const char *loop_testing_print(Arena *a, const LoopProgram *p)
 {
-    Text out;
-    tessi_text_init(&out, a);
+    Text out = tessi_text_new(a);
     tessi_loop_print(p, &out);
     return tessi_text_str(&out);
 }

@@ -197,8 +197,7 @@ static void print_says_it_all(void **state)
                             "cast<int32>(X@[0,1]:clamp) "
                             "output r[M, N] int32 = s",
                             NULL);
-    Text t;
-    tessi_text_init(&t, a);
+    Text t = tessi_text_new(a);
     tessi_analysis_print(tessi_analyse(g, a), g, &t);
     assert_string_equal(tessi_text_str(&t),
                         "stage X: uint8\n"

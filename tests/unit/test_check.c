@@ -254,8 +254,7 @@ static void test_typed_print(void **state)
                "parameter N;\nvector#1 uint8 X[N];\nreturn f(X:wrap, 2);\n",
                false, NULL);
     front_must_compile(&f, "print");
-    Text t;
-    tessi_text_init(&t, &f.arena);
+    Text t = tessi_text_new(&f.arena);
     tessi_typed_print(f.typed, &t);
     assert_string_equal(tessi_text_str(&t),
                         "parameter N\n"

@@ -63,11 +63,10 @@ static void must_run(Arena *a, const char *command)
 
 static const char *emit(Arena *a, const LoopProgram *p, const LoopProgram *reference)
 {
-    Text out;
     EmitOptions options = { .prelude = tessi_embedded_prelude_c,
                             .source_name = "test.tess",
                             .reference = reference };
-    tessi_text_init(&out, a);
+    Text out = tessi_text_new(a);
     tessi_emit_c.print_file(p, &tessi_emit_c, &options, &out);
     return tessi_text_str(&out);
 }
@@ -215,8 +214,7 @@ static void lines_are_short_and_names_legal(void **state)
 static void header_serves_c_and_cxx(void **state)
 {
     Arena *a = *state;
-    Text out;
-    tessi_text_init(&out, a);
+    Text out = tessi_text_new(a);
     tessi_emit_c.print_header(read_mixture(a), &tessi_emit_c, &(EmitOptions){ 0 }, &out);
     assert_null(strstr(tessi_text_str(&out), "restrict"));
     const char *path = write_file(a, "mixture.h", tessi_text_str(&out));

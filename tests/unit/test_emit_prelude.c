@@ -68,8 +68,7 @@ static Arena arena;
 
 static const char *used(const char *program)
 {
-    Text out;
-    tessi_text_init(&out, &arena);
+    Text out = tessi_text_new(&arena);
     tessi_prelude_used(prelude, program, &out);
     return tessi_text_str(&out);
 }
@@ -124,8 +123,7 @@ static void test_members_of_macros_are_kept_one_by_one(void **state)
                                   "MORE(int, i)\n"
                                   "BOTH(float, f)\n"
                                   "BOTH(float, g)\n";
-    Text out;
-    tessi_text_init(&out, &arena);
+    Text out = tessi_text_new(&arena);
     tessi_prelude_used(members, "tess_i(1); tess_no_f(2);", &out);
     const char *text = tessi_text_str(&out);
     assert_true(has(text, "T tess_##s(T a)") && has(text, "T tess_no_##s(T a)"));
@@ -134,7 +132,7 @@ static void test_members_of_macros_are_kept_one_by_one(void **state)
     assert_true(has(text, "int tess_of_i") && has(text, "float tess_of_f"));
     assert_false(has(text, "float tess_of_g"));
 
-    tessi_text_init(&out, &arena);
+    out = tessi_text_new(&arena);
     tessi_prelude_used(members, "BOTH(int, h)\ntess_no_h(1);", &out);
     text = tessi_text_str(&out);
     assert_true(has(text, "#define BOTH(T, s)") && has(text, "\\\n    TESS_FN T tess_no_##s(T a)"));

@@ -302,11 +302,10 @@ static void test_shifted_copies_keep_their_bits(void **state)
     uint32_t hoists = 0;
     for (uint64_t seed = 1; seed <= 400; seed++) {
         Arena *a = *state;
-        Text t;
         uint64_t h = tessi_hash_u64(seed, 1);
         const char *const rule[2] = { h % 5 == 4 ? "constant(3u8)" : rules[h % 5],
                                       rules[h / 5 % 5] };
-        tessi_text_init(&t, a);
+        Text t = tessi_text_new(a);
         tessi_text_add(&t, HEAD "stage y[M, N] float = ");
         for (uint64_t k = 0; k < 4; k++) {
             uint64_t at = tessi_hash_u64(h, k);

@@ -47,8 +47,7 @@ static void must_match(const Golden *t, const char *stop, Text *now, const char 
 static void check_program(Golden *t)
 {
     size_t n;
-    Text now;
-    tessi_text_init(&now, &t->arena);
+    Text now = tessi_text_new(&t->arena);
 
     const char *text = text_of(t, "graph", &n);
     Graph *g = tessi_graph_read(&t->arena, t->diags, text, n);

@@ -54,10 +54,9 @@ typedef struct Program {
 
 static void begin(Program *p)
 {
-    Text text;
     *p = (Program){ .device = { .ops = &ops, .info = { .builds_beside = true } } };
     tessi_arena_init(&p->arena, NULL, NULL);
-    tessi_text_init(&text, &p->arena);
+    Text text = tessi_text_new(&p->arena);
     tessi_text_add(&text, "head");
     for (uint32_t i = 0; i < N_PARTS; i++) {
         VEC_PUSH(&p->arena, &p->emitted.parts, text.n);

@@ -11,8 +11,7 @@ static const ExprId none = { 0 };
 
 static void check_size(Graph *g, SizeId id, const char *want)
 {
-    Text t;
-    tessi_text_init(&t, g->arena);
+    Text t = tessi_text_new(g->arena);
     tessi_size_print(g, id, &t);
     assert_string_equal(tessi_text_str(&t), want);
 }

@@ -148,8 +148,7 @@ static void test_bad_texts_get_one_sentence(void **state)
 
 static void test_nesting_is_bounded(void **state)
 {
-    Text t;
-    tessi_text_init(&t, *state);
+    Text t = tessi_text_new(*state);
     tessi_text_add(&t, "graph g stage y int32 = ");
     for (int k = 0; k < 100000; k++)
         tessi_text_add(&t, k % 2 ? "-" : "(");

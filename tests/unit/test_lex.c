@@ -33,8 +33,7 @@ static void assert_lexes(const char *text, bool forma, const char *expected)
 {
     Lexed x;
     lex_bytes(&x, text, strlen(text), forma);
-    Text got;
-    tessi_text_init(&got, &x.arena);
+    Text got = tessi_text_new(&x.arena);
     for (uint32_t i = 0; i + 1 < x.tokens.n; i++) {
         TokenKind kind = x.tokens.at[i].kind;
         const char *shown = kind == TOK_INT      ? "i"

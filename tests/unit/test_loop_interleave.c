@@ -24,8 +24,7 @@ static void check(Arena *a, const char *before, const char *after)
     LoopProgram *p = loop_testing_read(a, before);
     tessi_loop_interleave(p);
     assert_null(tessi_loop_verify(p));
-    Text text;
-    tessi_text_init(&text, a);
+    Text text = tessi_text_new(a);
     tessi_loop_print(p, &text);
     assert_string_equal(tessi_text_str(&text), after);
 }

@@ -91,8 +91,7 @@ static void test_surroundings_may_differ(void **state)
 /* Values that are the same for both stay where they are; others get a name before each. */
 static void test_only_differences_get_names(void **state)
 {
-    Text text;
-    tessi_text_init(&text, *state);
+    Text text = tessi_text_new(*state);
     LoopProgram *p =
         shared(*state, HEAD FILL("p", "in.a", "y", "v") FILL("q", "in.a", "y", "v") TAIL);
     tessi_loop_print(p, &text);

@@ -147,8 +147,7 @@ static void faults_get_one_sentence(void **state)
 /* n times `open`, then `middle`, then n times `close`. */
 static const char *nested(Arena *a, int n, const char *open, const char *middle, const char *close)
 {
-    Text t;
-    tessi_text_init(&t, a);
+    Text t = tessi_text_new(a);
     for (int i = 0; i < n; i++)
         tessi_text_add(&t, open);
     tessi_text_add(&t, middle);

@@ -276,8 +276,7 @@ static void test_graphs(void **state)
         FrontOptions o = { .name = "test" };
         front_open(&f, CASES[i].program, CASES[i].forma, &o);
         front_must_compile(&f, CASES[i].rule);
-        Text t;
-        tessi_text_init(&t, &f.arena);
+        Text t = tessi_text_new(&f.arena);
         tessi_graph_print(f.graph, &t);
         char *graph = tessi_strdup(&f.arena, tessi_text_str(&t));
         char *wanted = tessi_strdup(&f.arena, CASES[i].graph);

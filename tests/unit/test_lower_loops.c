@@ -42,8 +42,7 @@ static LoopProgram *lowered(Arena *a, const Graph *g, const Plan *p)
 
 static const char *loops_text(Arena *a, const LoopProgram *p)
 {
-    Text t;
-    tessi_text_init(&t, a);
+    Text t = tessi_text_new(a);
     tessi_loop_print(p, &t);
     return tessi_text_str(&t);
 }
@@ -444,8 +443,7 @@ static void exact_sums_of_windows_are_shared(void **state)
     Arena *a = *state;
     uint32_t sums[2];
     for (int k = 0; k < 2; k++) {
-        Text t;
-        tessi_text_init(&t, a);
+        Text t = tessi_text_new(a);
         tessi_text_addf(&t,
                         "graph t param M, N scalar k float image X[M, N] %s stage X[M, N] %s = "
                         "image X stage s[M, N] float = 0.1f * (cast<float>(X@[0,-12]:clamp)",

@@ -21,8 +21,7 @@ static Machine *read_machine(Arena *a, const char *text, size_t n, const char **
 
 static const char *printed(Arena *a, const Machine *m)
 {
-    Text t;
-    tessi_text_init(&t, a);
+    Text t = tessi_text_new(a);
     tessi_machine_print(m, &t);
     return tessi_text_str(&t);
 }
@@ -159,9 +158,8 @@ static void devices_can_be_read(void **state)
         { { .name = "GPU", .ghz = 2, .compute_units = 100 }, "GPU", "\nl2_gbs = 5292.0\n", 1.89 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        Text text;
         const char *complaint;
-        tessi_text_init(&text, *state);
+        Text text = tessi_text_new(*state);
         tessi_device_describe(&cases[i].info, &text);
         const Machine *m = read_machine(*state, tessi_text_str(&text), text.n, &complaint);
         assert_string_equal(complaint, "");

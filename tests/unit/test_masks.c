@@ -250,8 +250,7 @@ static void test_texts(void **state)
         const Graph *g = tessi_graph_simplify(testing_read(*state, text, NULL), *state, FP_DEFAULT);
         g = tessi_graph_exact_passes(g, *state, true);
         assert_int_equal(g->forms.n, 1);
-        Text said;
-        tessi_text_init(&said, *state);
+        Text said = tessi_text_new(*state);
         tessi_mask_form_print(&g->forms.at[0], &said);
         assert_string_equal(tessi_text_str(&said), cases[k][1]);
     }

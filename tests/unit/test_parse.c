@@ -51,8 +51,7 @@ static void parse(Parsed *x, const char *text, bool forma)
     tessi_diags_init(&x->diags, &x->arena, &x->sources);
     uint16_t file = tessi_sources_add(&x->sources, "t", text, strlen(text));
     x->ast = tessi_parse(&x->arena, &x->diags, &x->sources, file, forma, read_library, x);
-    Text tree;
-    tessi_text_init(&tree, &x->arena);
+    Text tree = tessi_text_new(&x->arena);
     tessi_ast_print(x->ast, &tree);
     x->tree = tessi_text_str(&tree);
 }
@@ -64,8 +63,7 @@ static void done(Parsed *x)
 
 static void show_and_fail(Parsed *x, const char *text, const char *wanted)
 {
-    Text out;
-    tessi_text_init(&out, &x->arena);
+    Text out = tessi_text_new(&x->arena);
     tessi_diags_render(&x->diags, &out, false);
     fail_msg("%s\nwanted: %s\ngot: %s%s", text, wanted, x->tree, tessi_text_str(&out));
 }

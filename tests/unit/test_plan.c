@@ -28,8 +28,7 @@ static const PlanStage *placed(const Graph *g, const Plan *p, const char *name)
 
 static const char *plan_text(Arena *a, const Plan *p, const Graph *g)
 {
-    Text t;
-    tessi_text_init(&t, a);
+    Text t = tessi_text_new(a);
     tessi_plan_print(p, g, &t);
     return tessi_text_str(&t);
 }

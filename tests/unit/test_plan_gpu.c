@@ -102,8 +102,7 @@ static void transpositions_have_square_blocks(void **state)
 /* However much there is to compute for each of them. */
 static void channels_share_a_kernel(void **state)
 {
-    Text text;
-    tessi_text_init(&text, *state);
+    Text text = tessi_text_new(*state);
     tessi_text_add(&text, "graph t param M, N image X[M, N] { r uint8, g uint8, b uint8 } ");
     for (int c = 0; c < 3; c++)
         tessi_text_addf(&text, "stage X.%c[M, N] uint8 = image X channel %d ", "rgb"[c], c);
@@ -121,8 +120,7 @@ static void channels_share_a_kernel(void **state)
  * whole. */
 static void channels_are_placed_together(void **state)
 {
-    Text text;
-    tessi_text_init(&text, *state);
+    Text text = tessi_text_new(*state);
     tessi_text_add(&text, "graph t param M, N image X[M, N] { r uint8, g uint8, b uint8 } ");
     for (int c = 0; c < 3; c++)
         tessi_text_addf(&text, "stage X.%c[M, N] uint8 = image X channel %d ", "rgb"[c], c);
@@ -162,8 +160,7 @@ static void conversions_are_shared(void **state)
 /* Sums of 20 parts, ten rows apart: a thread has rows as far apart, which read the same. */
 static void parts_are_read_apart(void **state)
 {
-    Text text;
-    tessi_text_init(&text, *state);
+    Text text = tessi_text_new(*state);
     tessi_text_add(&text, "graph t param M, N image X[M, N] float stage X[M, N] float = image X "
                           "stage p[M + 191, N] float = X@[-100,0]:reflect");
     for (int k = -99; k < -90; k++)
@@ -191,8 +188,7 @@ static void windows_of_rows_go_through_lanes(void **state)
     static const char *const stages[][3] = {
         { "p", "X", "f" }, { "q", "Y", "g" }, { "u", "a", "v" }, { "w", "b", "z" }
     };
-    Text text;
-    tessi_text_init(&text, *state);
+    Text text = tessi_text_new(*state);
     tessi_text_add(&text, "graph t param M, N image X[M, N] float stage X[M, N] float = image X "
                           "stage Y[M, N] float = X * X");
     for (int k = 0; k < 4; k++) {

@@ -7,8 +7,7 @@
 
 static const char *text_of(Arena *a, const Plan *p, const Graph *g)
 {
-    Text text;
-    tessi_text_init(&text, a);
+    Text text = tessi_text_new(a);
     tessi_plan_print(p, g, &text);
     return tessi_text_str(&text);
 }

@@ -344,9 +344,8 @@ static void test_errors_come_with_the_log(void **state)
     (void)state;
     CcTool tool = tool_or_skip();
     Arena arena;
-    Text log;
     tessi_arena_init(&arena, out_of_memory, NULL);
-    tessi_text_init(&log, &arena);
+    Text log = tessi_text_new(&arena);
     KernelJob job = { .tool = &tool,
                       .cache = &cache,
                       .c_text = "int f(void) { return nonsense; }",

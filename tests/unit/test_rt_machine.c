@@ -40,8 +40,8 @@ static void test_detected_text(void **state)
     Arena arena;
     Text text, again;
     tessi_arena_init(&arena, out_of_memory, NULL);
-    tessi_text_init(&text, &arena);
-    tessi_text_init(&again, &arena);
+    text = tessi_text_new(&arena);
+    again = tessi_text_new(&arena);
     tessi_machine_detect(NULL, &text);
     tessi_machine_detect(NULL, &again);
     assert_string_equal(tessi_text_str(&text), tessi_text_str(&again));
@@ -65,9 +65,8 @@ static void test_caches_grow_with_their_level(void **state)
 {
     (void)state;
     Arena arena;
-    Text text;
     tessi_arena_init(&arena, out_of_memory, NULL);
-    tessi_text_init(&text, &arena);
+    Text text = tessi_text_new(&arena);
     tessi_machine_detect(NULL, &text);
     double l1 = value_of(tessi_text_str(&text), "l1_bytes"),
            l2 = value_of(tessi_text_str(&text), "l2_bytes");
@@ -104,8 +103,8 @@ static void test_measured(void **state)
     RtCache cache;
     tessi_cache_open(&cache, dir);
     tessi_arena_init(&arena, out_of_memory, NULL);
-    tessi_text_init(&text, &arena);
-    tessi_text_init(&known, &arena);
+    text = tessi_text_new(&arena);
+    known = tessi_text_new(&arena);
     MachineRates rates;
     bool disturbed;
     const MachineSizes sizes = { .cores = tessi_cpu_count(), .l1_bytes = 32768 };
@@ -153,7 +152,7 @@ static void test_disturbed(void **state)
         { false, false, 1.25, "name = " }
     }; /* a machine may become slower */
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-        tessi_text_init(&text, &arena);
+        text = tessi_text_new(&arena);
         tessi_machine_keep(&cache, steps[i].good ? &good : &low, steps[i].disturbed, &text);
         const char *t = tessi_text_str(&text);
         assert_int_equal(strncmp(t, steps[i].says, strlen(steps[i].says)), 0);
@@ -161,14 +160,13 @@ static void test_disturbed(void **state)
             assert_true(value_of(t, "ghz") == steps[i].ghz);
         else
             assert_true(value_of(t, "ghz") != low.ghz);
-        Text known;
-        tessi_text_init(&known, &arena);
+        Text known = tessi_text_new(&arena);
         tessi_machine_detect(&cache, &known);
         assert_non_null(strstr(t, tessi_text_str(&known)));
     }
     RtCache none;
     tessi_cache_open(&none, "/dev/null/x");
-    tessi_text_init(&text, &arena);
+    text = tessi_text_new(&arena);
     tessi_machine_keep(&none, &good, false, &text);
     assert_non_null(strstr(tessi_text_str(&text), "# these figures could not be kept: "));
     tessi_cache_prune(&cache, 0);
@@ -223,8 +221,8 @@ static void test_others_are_seen(void **state)
     Arena arena;
     Text text, usual;
     tessi_arena_init(&arena, out_of_memory, NULL);
-    tessi_text_init(&text, &arena);
-    tessi_text_init(&usual, &arena);
+    text = tessi_text_new(&arena);
+    usual = tessi_text_new(&arena);
     tessi_machine_detect(NULL, &usual);
     assert_true(tessi_machine_detect_measured(NULL, &text));
     for (int i = 0; i < n; i++)

@@ -276,8 +276,7 @@ static void for_runs(Running *r, const char *name, const char *to)
 static void scans_run_in_blocks(void **state)
 {
     static const char *const names[] = { "once", "sweeps", "line", "strip", "along", "on" };
-    Text head;
-    tessi_text_init(&head, *state);
+    Text head = tessi_text_new(*state);
     tessi_text_addf(&head, "loops test\ninput in: { \"\": double @0 } pixel 8 [%d]\n", POINTS);
     for (int k = 0; k < 6; k++)
         tessi_text_addf(&head, "output %s: { \"\": double @0 } pixel 8 [%d]\n", names[k], POINTS);
