@@ -55,10 +55,8 @@ static void begin(Splitter *s, const char *name)
     s->r.user = s;
     to->fp = g->fp;
     to->masks_written = g->masks_written;
-    VEC_FOREACH (const Param, p, &g->params)
-        VEC_PUSH(s->a, &to->params, *p);
-    VEC_FOREACH (const Scalar, it, &g->scalars)
-        VEC_PUSH(s->a, &to->scalars, *it);
+    VEC_APPEND(s->a, &to->params, &g->params);
+    VEC_APPEND(s->a, &to->scalars, &g->scalars);
 }
 
 /* Marks all that is needed for what is marked, as far as something stands for it. */

@@ -297,10 +297,8 @@ void tessi_part_write(PartPass *pass, Arena *a, const Image *outputs, uint32_t n
     to->fp = g->fp;
     to->masks_written = g->masks_written;
     to->loops = g->loops;
-    VEC_FOREACH (const Param, p, &g->params)
-        VEC_PUSH(a, &to->params, *p);
-    VEC_FOREACH (const Scalar, s, &g->scalars)
-        VEC_PUSH(a, &to->scalars, *s);
+    VEC_APPEND(a, &to->params, &g->params);
+    VEC_APPEND(a, &to->scalars, &g->scalars);
     VEC_FOREACH (const Image, image, &g->inputs) {
         if (!pass->reads[image - g->inputs.at])
             continue;

@@ -86,8 +86,7 @@ static const Graph *with_rows(const Graph *of, Arena *a)
     *g = *of;
     g->stages.at = NULL;
     g->stages.n = g->stages.cap = 0;
-    for (uint32_t i = 0; i < of->stages.n; i++)
-        VEC_PUSH(a, &g->stages, of->stages.at[i]);
+    VEC_APPEND(a, &g->stages, &of->stages);
     GRAPH_FOREACH_STAGE (of, id) {
         const Stage *number = tessi_stage(of, id);
         if (!has_rows(g, number) || find_rows(g, number).v != number->source.v)

@@ -66,6 +66,10 @@ void *tessi_vec_grow(Arena *a, void *at, uint32_t n, uint32_t *cap, size_t size)
 #define VEC_FOREACH(T, it, v)                                   \
     for (uint32_t it##_left = (v)->n; it##_left; it##_left = 0) \
         for (T *it = (v)->at; it##_left; it++, it##_left--)
+/* All elements of `from` behind those of v. */
+#define VEC_APPEND(arena, v, from)                       \
+    for (uint32_t i_ = 0, n_ = (from)->n; i_ < n_; i_++) \
+    VEC_PUSH((arena), (v), (from)->at[i_])
 
 /* ---- Strings ------------------------------------------------------------------------------------------------- */
 char *tessi_strdup(Arena *a, const char *s);

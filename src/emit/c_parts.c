@@ -103,8 +103,7 @@ static void find_parameters(CWriter *w, const LoopPart *part, CPart *out)
         if (w->p->buffers.at[array->first.v].kind == LBUF_LOCAL && w->needs.buffer[array->first.v])
             array_parameter(w, &out->list, array->first);
     const CParameters rest = tessi_c_parameters(w, C_USED);
-    VEC_FOREACH (const CParameter, parameter, &rest)
-        VEC_PUSH(w->arena, &out->list, *parameter);
+    VEC_APPEND(w->arena, &out->list, &rest);
 }
 
 static void define(CWriter *w, const LoopPart *part, CPart *out)

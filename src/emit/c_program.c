@@ -102,8 +102,7 @@ static void group(CWriter *w, uint32_t number, const char *name, Groups *groups)
 
     VEC_PUSH(w->arena, &groups->calls, call_of(w, name, &list));
     groups->list[number] = list;
-    VEC_FOREACH (CParameter, parameter, &list)
-        VEC_PUSH(w->arena, &groups->parameters, *parameter);
+    VEC_APPEND(w->arena, &groups->parameters, &list);
     for (uint32_t i = 1; i < w->p->buffers.n; i++)
         groups->buffer_used[i] = groups->buffer_used[i] || w->buffer_used[i];
     groups->parts_used = groups->parts_used || w->parts_used;

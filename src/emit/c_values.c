@@ -246,8 +246,7 @@ static uint32_t value_of(Finder *f, LExprId id)
                             .n_words = f->form.words.n,
                             .bytes = f->form.bytes,
                             .n_arguments = f->form.arguments.n }));
-        for (uint32_t i = 0; i < f->form.words.n; i++)
-            VEC_PUSH(f->scratch, &f->found->words, f->form.words.at[i]);
+        VEC_APPEND(f->scratch, &f->found->words, &f->form.words);
         tessi_idmap_add(f->scratch, &f->found->forms, hash, number);
     }
     CValue *v = &f->found->values.at[number];

@@ -183,8 +183,7 @@ TValue *tessi_check_converted(Checker *c, TValue *image, TType to, TExpr *const 
     inst->number = c->t->instances.n;
     TValue *v = tessi_value_new(c, TV_CALL, to, image->n_dims, span);
     v->inst = inst;
-    for (uint32_t i = 0; i < operands.n; i++)
-        VEC_PUSH(c->a, &v->args, operands.at[i]);
+    VEC_APPEND(c->a, &v->args, &operands);
     for (uint32_t d = 0; sizes && d < image->n_dims; d++)
         v->declared[d] = sizes[d];
     return v;
@@ -282,8 +281,7 @@ void tessi_check_vector_body(Checker *c, const AstFunction *f, const Operand *op
     c->call_depth--;
     c->frame = frame.outer;
     c->at = saved;
-    for (uint32_t i = 0; i < results.n; i++)
-        VEC_PUSH(c->a, out, results.at[i]);
+    VEC_APPEND(c->a, out, &results);
 }
 
 /* Calls a vector function; results go to `out` (an error gives one error operand). */

@@ -276,7 +276,6 @@ Operand tessi_check_compose(Checker *c, const AstParts *parts, Span span)
     if (!ok || list.n == 0)
         return tessi_operand_error(span);
     TValue *v = tessi_value_new(c, TV_COMPOSE, tessi_tt_kind(TT_ERROR), n_dims, span);
-    for (uint32_t i = 0; i < list.n; i++)
-        VEC_PUSH(c->a, &v->parts, list.at[i]);
+    VEC_APPEND(c->a, &v->parts, &list);
     return common_part_type(c, v) ? tessi_operand_image(v, span) : tessi_operand_error(span);
 }

@@ -124,8 +124,7 @@ Operand tessi_points_end(Checker *c, Points *p, TExpr *result, Span span)
     inst->number = c->t->instances.n;
     TValue *v = tessi_value_new(c, TV_CALL, inst->result->type, inst->n_dims, span);
     v->inst = inst;
-    VEC_FOREACH (const TCallArg, a, &p->operands)
-        VEC_PUSH(c->a, &v->args, *a);
+    VEC_APPEND(c->a, &v->args, &p->operands);
     Operand o = tessi_operand_image(v, span);
     o.direct = true;
     return o;

@@ -74,8 +74,7 @@ ExprId tessi_lower_local(Lower *l, LBody *b, const TExpr *e, uint32_t channel)
         s.epoch = ++l->epoch;
         if (memo->epoch != b->body_epoch)
             look(&s, need.value, need.channel);
-        for (uint32_t i = 0; i < s.found.n; i++)
-            VEC_PUSH(l->a, &open, s.found.at[i]);
+        VEC_APPEND(l->a, &open, &s.found);
         if (s.found.n)
             continue;
         if (memo->epoch != b->body_epoch) {

@@ -108,10 +108,8 @@ void tessi_graph_copy_begin(Rewrite *r)
     Graph *copy = r->to;
     copy->fp = g->fp;
     copy->masks_written = g->masks_written;
-    VEC_FOREACH (const Param, p, &g->params)
-        VEC_PUSH(copy->arena, &copy->params, *p);
-    VEC_FOREACH (const Scalar, s, &g->scalars)
-        VEC_PUSH(copy->arena, &copy->scalars, *s);
+    VEC_APPEND(copy->arena, &copy->params, &g->params);
+    VEC_APPEND(copy->arena, &copy->scalars, &g->scalars);
     copy_images(r, false);
 }
 

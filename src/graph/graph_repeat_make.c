@@ -303,8 +303,7 @@ static void rename_lasts(Building *b, const Repeat *repeat)
 static void copy_tables_of_run(Building *b)
 {
     Graph *to = b->r.to;
-    VEC_FOREACH (const GraphLoop, loop, &b->f->g->loops)
-        VEC_PUSH(to->arena, &to->loops, *loop);
+    VEC_APPEND(to->arena, &to->loops, &b->f->g->loops);
     VEC_FOREACH (const Agreement, agreement, &b->f->g->agreements) {
         Agreement own = *agreement;
         own.a = tessi_rewrite_size(&b->r, own.a);

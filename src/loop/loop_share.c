@@ -94,12 +94,9 @@ static bool is_same_part(void *user, uint32_t number)
 static void add_call(Finder *f, uint32_t part, const LStmt *stmt)
 {
     LoopCall call = { .stmt = stmt, .part = part };
-    VEC_FOREACH (const LoopTwin, twin, &f->same.twins)
-        VEC_PUSH(f->arena, &call.twins, *twin);
-    VEC_FOREACH (const LoopValue, value, &f->same.values)
-        VEC_PUSH(f->arena, &call.values, *value);
-    VEC_FOREACH (const LoopShift, shift, &f->same.shifts)
-        VEC_PUSH(f->arena, &call.shifts, *shift);
+    VEC_APPEND(f->arena, &call.twins, &f->same.twins);
+    VEC_APPEND(f->arena, &call.values, &f->same.values);
+    VEC_APPEND(f->arena, &call.shifts, &f->same.shifts);
     VEC_PUSH(f->arena, &f->found.calls, call);
     f->found.parts.at[part].n_calls++;
 }
@@ -118,10 +115,8 @@ static bool find_part(void *user, const Candidate *c)
     if (!tessi_same_statements(&f->same, c->stmt, c->stmt))
         return true;
     LoopPart part = { .stmt = c->stmt, .depth = c->depth, .n_exprs = n_exprs };
-    VEC_FOREACH (const LoopTwin, twin, &f->same.twins)
-        VEC_PUSH(f->arena, &part.arrays, *twin);
-    VEC_FOREACH (const LoopValue, value, &f->same.values)
-        VEC_PUSH(f->arena, &part.values, *value);
+    VEC_APPEND(f->arena, &part.arrays, &f->same.twins);
+    VEC_APPEND(f->arena, &part.values, &f->same.values);
     VEC_PUSH(f->arena, &f->found.parts, part);
     VEC_PUSH(f->same.scratch, &f->in_parallel, c->in_parallel);
     add_call(f, f->found.parts.n - 1, c->stmt);
@@ -313,8 +308,7 @@ static void insert_names(Share *s, LBlock *block, uint32_t *next)
         LStmt *stmt = block->at[i];
         if (*next < s->members.n && s->members.at[*next].c.stmt == stmt) {
             const LBlock *lets = &s->members.at[(*next)++].lets;
-            for (uint32_t k = 0; k < lets->n; k++)
-                VEC_PUSH(s->p->arena, &out, lets->at[k]);
+            VEC_APPEND(s->p->arena, &out, lets);
         }
         insert_names(s, &stmt->body, next);
         insert_names(s, &stmt->orelse, next);

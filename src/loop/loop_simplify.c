@@ -106,12 +106,6 @@ static int iterations(LoopProgram *p, const LStmt *s)
 
 static void simplify_block(Simplifier *s, LBlock *block);
 
-static void append(Simplifier *s, LBlock *to, const LBlock *from)
-{
-    for (uint32_t i = 0; i < from->n; i++)
-        VEC_PUSH(s->p->arena, to, from->at[i]);
-}
-
 static void simplify_for(Simplifier *s, LStmt *stmt, LBlock *out)
 {
     int n = iterations(s->p, stmt);
@@ -122,7 +116,7 @@ static void simplify_for(Simplifier *s, LStmt *stmt, LBlock *out)
     } else if (n == 1 && constant && !(stmt->flags & LFOR_THREAD) /* one thread runs it */
                && can_be_inlined(s, &stmt->body)) {
         replace_var(s, &stmt->body, stmt->var, stmt->a);
-        append(s, out, &stmt->body);
+        VEC_APPEND(s->p->arena, out, &stmt->body);
         s->changed = true;
     } else {
         VEC_PUSH(s->p->arena, out, stmt);
@@ -141,7 +135,7 @@ static void simplify_if(Simplifier *s, LStmt *stmt, LBlock *out)
     if (is_bool(s->p, stmt->a, &taken)) {
         const LBlock *branch = taken ? &stmt->body : &stmt->orelse;
         if (!branch->n || can_be_inlined(s, branch)) {
-            append(s, out, branch);
+            VEC_APPEND(s->p->arena, out, branch);
             s->changed = true;
             return;
         }

@@ -190,8 +190,7 @@ void tessi_window_run(Lower *l, Eval **ev, uint32_t n, ExprId id)
     bool any = false;
     for (uint32_t r = 0; r < n; r++) {
         s.family[r].window = first.window;
-        VEC_FOREACH (const Member, m, &first.members)
-            VEC_PUSH(l->arena, &s.family[r].members, *m);
+        VEC_APPEND(l->arena, &s.family[r].members, &first.members);
         VEC_FOREACH (Member, m, &s.family[r].members) {
             any = any || m->cond != COND_NEVER;
             if (m->cond != COND_NEVER)

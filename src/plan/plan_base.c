@@ -497,10 +497,8 @@ void tessi_plan_group_stages(const PlanFacts *f, const PlanGroup *group, StageLi
 {
     out->n = 0;
     VEC_FOREACH (const PlanPass, pass, &group->passes)
-        VEC_FOREACH (const StageId, id, &pass->stages)
-            VEC_PUSH(f->arena, out, *id);
-    VEC_FOREACH (const StageId, id, &group->members)
-        VEC_PUSH(f->arena, out, *id);
+        VEC_APPEND(f->arena, out, &pass->stages);
+    VEC_APPEND(f->arena, out, &group->members);
 }
 
 StageList tessi_plan_part(const PlanGroup *group, uint32_t i)

@@ -4,8 +4,7 @@
 static void copy_stages(Arena *a, const StageList *from, StageList *to)
 {
     *to = (StageList){ 0 };
-    VEC_FOREACH (const StageId, id, from)
-        VEC_PUSH(a, to, *id);
+    VEC_APPEND(a, to, from);
 }
 
 static PlanGroup copy_group(Arena *a, const PlanGroup *from)
@@ -13,8 +12,7 @@ static PlanGroup copy_group(Arena *a, const PlanGroup *from)
     PlanGroup to = *from;
     to.reason = "";
     tessi_plan_drop_copies(&to);
-    VEC_FOREACH (const PlanStaged, staged, &from->staged)
-        VEC_PUSH(a, &to.staged, *staged);
+    VEC_APPEND(a, &to.staged, &from->staged);
     copy_stages(a, &from->members, &to.members);
     to.passes.at = NULL;
     to.passes.n = to.passes.cap = 0;

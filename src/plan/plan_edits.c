@@ -156,8 +156,7 @@ bool tessi_edit_join(Editor *e, uint32_t i, uint32_t k)
     if (!tessi_plan_can_share_loops(e->f, e->from, tessi_edit_about(e, i), tessi_edit_about(e, k)))
         return false; /* most pairs: not worth a copy */
     Plan *p = tessi_plan_copy(e->arena, e->from);
-    VEC_FOREACH (const StageId, s, &from->members)
-        VEC_PUSH(e->arena, &p->groups.at[i].members, *s);
+    VEC_APPEND(e->arena, &p->groups.at[i].members, &from->members);
     remove_group(p, k);
     return tessi_edit_keep(e, p, tessi_edit_about(e, i),
                            tessi_sprintf(e->arena, "together with %s", from->name));
@@ -264,8 +263,7 @@ void tessi_edit_images(const Editor *e, uint32_t i, StageList *out)
     Needs needs = { 0 };
     const StageList *members = &e->from->groups.at[i].members;
     tessi_needs(e->f, e->arena, e->from, members->at, members->n, &needs);
-    VEC_FOREACH (const StageId, image, &needs.stored)
-        VEC_PUSH(e->arena, out, *image);
+    VEC_APPEND(e->arena, out, &needs.stored);
 }
 
 /* ---- Fusion ---------------------------------------------------------------------------------- */
@@ -287,8 +285,7 @@ bool tessi_edit_fuse(Editor *e, uint32_t i, uint32_t k)
     Plan *p = tessi_plan_copy(e->arena, e->from);
     PlanGroup *into = &p->groups.at[i], from = p->groups.at[k];
     VEC(PlanPass) passes = { 0 };
-    VEC_FOREACH (const PlanPass, pass, &from.passes)
-        VEC_PUSH(e->arena, &passes, *pass);
+    VEC_APPEND(e->arena, &passes, &from.passes);
     PlanPass own = { 0 };
     tessi_levels_one_by_one(&own.levels, 0);
     if (into->split == SPLIT_INTERIOR)
@@ -301,8 +298,7 @@ bool tessi_edit_fuse(Editor *e, uint32_t i, uint32_t k)
             p->stage[s->v].placement = PLACE_SCRATCH;
     }
     VEC_PUSH(e->arena, &passes, own);
-    VEC_FOREACH (const PlanPass, pass, &into->passes)
-        VEC_PUSH(e->arena, &passes, *pass);
+    VEC_APPEND(e->arena, &passes, &into->passes);
     into->passes.at = passes.at;
     into->passes.n = into->passes.cap = passes.n;
     if (!tessi_level_tile(into, 0))

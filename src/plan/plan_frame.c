@@ -76,8 +76,7 @@ const char *tessi_plan_frame(const PlanFacts *f, const Plan *p, const PlanGroup 
         tessi_level_set_tile(out, d, 1);
     tessi_level_set_tile(out, group->n_dims - 2, group->frame.rows[side]);
     tessi_level_set_tile(out, group->n_dims - 1, group->frame.columns[side]);
-    VEC_FOREACH (const StageId, id, &group->members)
-        VEC_PUSH(a, &out->members, *id);
+    VEC_APPEND(a, &out->members, &group->members);
     const Frame c = { f, group, plan_out };
     StageList stages = { 0 };
     find_passes(&c, &stages);

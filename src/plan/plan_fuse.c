@@ -247,8 +247,7 @@ static PlanGroup fused_group(Fuse *c, const PlanGroup *from, const PlanGroup *to
     memset(&fused.members, 0, sizeof fused.members);
     fused.split = SPLIT_INTERIOR;
     fused.frame = (PlanFrame){ 0 };
-    VEC_FOREACH (const StageId, id, &to->members)
-        VEC_PUSH(a, &fused.members, *id);
+    VEC_APPEND(a, &fused.members, &to->members);
     for (int k = 0; k < 2; k++)
         VEC_FOREACH (const PlanPass, pass, &(k ? from : to)->passes)
             VEC_FOREACH (const StageId, id, &pass->stages)

@@ -18,8 +18,7 @@ static bool depends_on_group(const Grouping *g, StageId id, uint32_t target)
         seen[group - 1] = true;
         VEC_FOREACH (const StageId, member, &g->p->groups.at[group - 1].members) {
             tessi_plan_stored_reads(g->f, g->p, *member, &stored);
-            VEC_FOREACH (const StageId, s, &stored)
-                VEC_PUSH(a, &stack, *s);
+            VEC_APPEND(a, &stack, &stored);
         }
     }
     return false;

@@ -261,10 +261,8 @@ static const char *absorb(Scheme *s, uint32_t h, uint32_t into)
     fused.passes.at = NULL;
     fused.passes.n = fused.passes.cap = 0;
     tessi_plan_insert_pass(a, &fused, 0, id);
-    VEC_FOREACH (const PlanPass, p, &to->passes)
-        VEC_PUSH(a, &fused.passes, *p);
-    VEC_FOREACH (const StageId, member, &to->members)
-        VEC_PUSH(a, &fused.members, *member);
+    VEC_APPEND(a, &fused.passes, &to->passes);
+    VEC_APPEND(a, &fused.members, &to->members);
     if (s->f->returned[id.v])
         VEC_PUSH(a, &fused.members, id);
     const Stage *result = tessi_stage(s->f->g, fused.members.at[0]);
