@@ -29,12 +29,10 @@ typedef struct Form {
 
 static bool reads_by_place(const CWriter *w, const LExpr *e)
 {
-    const LoopProgram *p = w->p;
-    const LBuffer *b = &p->buffers.at[e->buffer.v];
-    const bool mixed = (b->kind == LBUF_INPUT && !p->inputs.at[b->image].uniform)
-                       || (b->kind == LBUF_OUTPUT && !p->outputs.at[b->image].uniform);
+    const LBuffer *b = &w->p->buffers.at[e->buffer.v];
+    const LImage *im = tessi_loop_image(w->p, b);
     return e->ref != LLOAD_ROW && !tessi_load_each(e) && !tessi_load_apart(e) && !b->lanes
-           && b->n_dims && !mixed && tessi_loop_is_dense(w->p, e->buffer);
+           && b->n_dims && (!im || im->uniform) && tessi_loop_is_dense(w->p, e->buffer);
 }
 
 static bool is_same_place(const LoopProgram *p, LExprId x, LExprId y)

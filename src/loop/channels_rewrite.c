@@ -26,11 +26,9 @@ static LBufferId flat_image(Rewriter *r, LBufferId id)
 {
     LBuffer b = r->p->buffers.at[id.v];
     const uint32_t n = tessi_loop_channels(r->p, id);
-    const LImage *im =
-        b.kind == LBUF_INPUT ? &r->p->inputs.at[b.image] : &r->p->outputs.at[b.image];
     if (r->flat[id.v].v)
         return r->flat[id.v];
-    b.name = im->name;
+    b.name = tessi_loop_image(r->p, &b)->name;
     b.channel = 0;
     b.flat = true;
     b.size[b.n_dims - 1] = times(r, b.size[b.n_dims - 1], n);

@@ -145,12 +145,10 @@ enum {
 };
 enum { LIF_LIKELY = 1 /* IF: seldom does not hold */ };
 enum { LSTORE_APART = 1 /* STORE: the elements of the lanes are `step` points of a row apart */ };
-enum { /* LET. HERE: what is computed from it is not to be before a loop around it, where it would fill registers */
-       LLET_HERE = 1,
-       LLET_KEPT = 2, /* the value is to be in a register until here, although nobody uses it */
-       LLET_AFTER =
-           4 /* as HERE; and not before the value b is known, so that fewer are on their way at once */
-};
+/* LET. HERE: what is computed from it is not to be before a loop around it, where it would fill registers. KEPT: the
+ * value is to be in a register until here, although nobody uses it. AFTER: as HERE, and not before the value b is
+ * known, so that fewer are on their way at once. */
+enum { LLET_HERE = 1, LLET_KEPT = 2, LLET_AFTER = 4 };
 typedef struct LStmt LStmt;
 typedef VEC(LStmt *) LBlock;
 struct LStmt {
@@ -277,6 +275,8 @@ LExprId tessi_lexpr_sat(LoopProgram *p, ScalarType to, LExprId a);
 bool tessi_loop_is_line(const LoopProgram *p, LBufferId b);
 /* Elements that one of a line holds of the other buffer of a move; 0 when there is no such move. */
 uint32_t tessi_loop_line_holds(ScalarType line, ScalarType other);
+/* The image that the buffer is of; NULL: none. */
+const LImage *tessi_loop_image(const LoopProgram *p, const LBuffer *b);
 /* The channels of an image that stand side by side in its pixels, all of one type, where the buffer is one of them,
  * and the buffer of channel c of that image (v = 0: there is none). 1 and the buffer itself for all else. */
 uint32_t tessi_loop_channels(const LoopProgram *p, LBufferId b);

@@ -262,12 +262,8 @@ static void buffer_bounds(Bounds *b, const LBuffer *buffer)
 {
     enum { PITCH = 15 }; /* by which rows of intermediate images are longer, at most */
     const Bound pad = constant(b, PITCH);
-    Bound n = constant(b, 1);
-    if (buffer->kind == LBUF_INPUT || buffer->kind == LBUF_OUTPUT) {
-        const LImage *im = buffer->kind == LBUF_INPUT ? &b->p->inputs.at[buffer->image]
-                                                      : &b->p->outputs.at[buffer->image];
-        n = constant(b, im->pixel_bytes);
-    }
+    const LImage *im = tessi_loop_image(b->p, buffer);
+    Bound n = constant(b, im ? im->pixel_bytes : 1);
     for (int d = 0; d < buffer->n_dims; d++) {
         const Reach size = reach_now(b, buffer->size[d]);
         const bool last = d == buffer->n_dims - 1;

@@ -35,7 +35,7 @@ bool tessi_loop_is_line(const LoopProgram *p, LBufferId b)
     return p->buffers.at[b.v].kind == LBUF_LOCAL && p->buffers.at[b.v].n_dims == 1;
 }
 
-static const LImage *image_of(const LoopProgram *p, const LBuffer *b)
+const LImage *tessi_loop_image(const LoopProgram *p, const LBuffer *b)
 {
     return b->kind == LBUF_INPUT    ? &p->inputs.at[b->image]
            : b->kind == LBUF_OUTPUT ? &p->outputs.at[b->image]
@@ -44,7 +44,7 @@ static const LImage *image_of(const LoopProgram *p, const LBuffer *b)
 
 uint32_t tessi_loop_channels(const LoopProgram *p, LBufferId b)
 {
-    const LImage *image = image_of(p, &p->buffers.at[b.v]);
+    const LImage *image = tessi_loop_image(p, &p->buffers.at[b.v]);
     return image && image->uniform && !p->buffers.at[b.v].flat ? image->n_channels : 1;
 }
 

@@ -114,10 +114,8 @@ bool tessi_loop_is_dense(const LoopProgram *p, LBufferId id)
     const LBuffer *b = &p->buffers.at[id.v];
     if (b->n_dims == 0 || b->lanes)
         return false;
-    if (b->kind != LBUF_INPUT && b->kind != LBUF_OUTPUT)
-        return true;
-    const LImage *im = b->kind == LBUF_INPUT ? &p->inputs.at[b->image] : &p->outputs.at[b->image];
-    return b->flat || (im->uniform && im->pixel_bytes == tessi_type_info(b->type)->bytes);
+    const LImage *im = tessi_loop_image(p, b);
+    return !im || b->flat || (im->uniform && im->pixel_bytes == tessi_type_info(b->type)->bytes);
 }
 
 /* Elements that vectors have, in images all of whose elements have one type. */
@@ -126,9 +124,7 @@ static bool is_uniform(const LoopProgram *p, LBufferId id)
     const LBuffer *b = &p->buffers.at[id.v];
     if (b->n_dims == 0 || b->lanes || b->type == TYPE_F16 || b->type == TYPE_BOOL)
         return false;
-    if (b->kind != LBUF_INPUT && b->kind != LBUF_OUTPUT)
-        return true;
-    return (b->kind == LBUF_INPUT ? &p->inputs.at[b->image] : &p->outputs.at[b->image])->uniform;
+    return !tessi_loop_image(p, b) || tessi_loop_image(p, b)->uniform;
 }
 
 bool tessi_loop_can_be_apart(const LoopProgram *p, LBufferId id, uint8_t lanes)

@@ -160,11 +160,9 @@ void tessi_same_forget_differences(Same *s)
 /* Two channels of an image: all pairs of channels of the image are as far apart. */
 static bool same_channel(Same *s, const LBuffer *a, const LBuffer *b)
 {
-    const LImage *im =
-        a->kind == LBUF_INPUT ? &s->p->inputs.at[a->image] : &s->p->outputs.at[a->image];
     const LoopShift shift = { a->kind, a->image, (int64_t)b->channel - a->channel };
     if (a->kind != b->kind || a->image != b->image || a->type != b->type || a->flat != b->flat
-        || (shift.channels && !im->uniform))
+        || (shift.channels && !tessi_loop_image(s->p, a)->uniform))
         return false;
     VEC_FOREACH (const LoopShift, other, &s->shifts)
         if (other->kind == shift.kind && other->image == shift.image)

@@ -245,7 +245,7 @@ static bool check_channel(Verifier *v, const LBuffer *b)
     uint32_t n_images = input ? v->p->inputs.n : v->p->outputs.n;
     if (b->image >= n_images)
         return fault(v, "buffer '%s' names no image", shown(b->name));
-    const LImage *im = input ? &v->p->inputs.at[b->image] : &v->p->outputs.at[b->image];
+    const LImage *im = tessi_loop_image(v->p, b);
     if (b->channel >= im->n_channels || b->type != im->channel_type[b->channel])
         return fault(v, "buffer '%s' is no channel of its image", shown(b->name));
     bool same = b->n_dims == im->n_dims;

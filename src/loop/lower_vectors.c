@@ -10,12 +10,10 @@ uint32_t tessi_vector_elements(const Lower *l, LBufferId id, uint32_t columns)
 {
     const LBuffer *b = &l->p->buffers.at[id.v];
     uint32_t bytes = tessi_type_info(b->type)->bytes, n = VECTOR_BYTES / bytes;
-    bool rows = b->kind == LBUF_TEMP || b->kind == LBUF_LOCAL;
-    if (b->kind == LBUF_INPUT || b->kind == LBUF_OUTPUT) {
-        const LImage *im =
-            b->kind == LBUF_INPUT ? &l->p->inputs.at[b->image] : &l->p->outputs.at[b->image];
-        rows = im->pixel_bytes == bytes && (b->type != TYPE_BOOL || b->kind == LBUF_OUTPUT);
-    }
+    const LImage *im = tessi_loop_image(l->p, b);
+    const bool rows =
+        im ? im->pixel_bytes == bytes && (b->type != TYPE_BOOL || b->kind == LBUF_OUTPUT)
+           : b->kind == LBUF_TEMP || b->kind == LBUF_LOCAL;
     if (!rows || b->held || b->n_dims < 2)
         return 1; /* in registers, pixels of several channels, any byte for `true`, or no row to be aligned */
     while (n > 1 && columns % n)
@@ -143,9 +141,7 @@ LBufferId tessi_line_of_row(Lower *l, LExprId load, LExprId x, int64_t first, co
     index[e.n_args - 1] = tessi_l_op(l, OP_ADD, x, tessi_l_int(l, pixel));
     tessi_scope_place(l, index, e.n_args);
     const LBuffer *b = &l->p->buffers.at[from.v];
-    const char *name = channels == 1            ? b->name
-                       : b->kind == LBUF_OUTPUT ? l->p->outputs.at[b->image].name
-                                                : l->p->inputs.at[b->image].name;
+    const char *name = channels == 1 ? b->name : tessi_loop_image(l->p, b)->name;
     LBufferId line = tessi_new_line(l, tessi_sprintf(l->arena, "%s_%s", name, kind), t, n);
     tessi_scope_move(l, line, from, index, e.n_args);
     return line;

@@ -17,14 +17,10 @@
 
 static bool is_flat_image(const LoopProgram *p, const LBuffer *b)
 {
-    if (b->kind != LBUF_INPUT && b->kind != LBUF_OUTPUT)
-        return false;
-    const LImage *im = b->kind == LBUF_INPUT ? &p->inputs.at[b->image] : &p->outputs.at[b->image];
+    const LImage *im = tessi_loop_image(p, b);
     const uint32_t bytes = tessi_type_info(b->type)->bytes;
-    if (!tessi_loop_can_be_flat(p, im))
-        return false;
-    return !b->flat && im->uniform && im->n_channels >= 2 && im->n_channels <= CHANNELS_MOST
-           && im->pixel_bytes == im->n_channels * bytes
+    return im && tessi_loop_can_be_flat(p, im) && !b->flat && im->uniform && im->n_channels >= 2
+           && im->n_channels <= CHANNELS_MOST && im->pixel_bytes == im->n_channels * bytes
            && im->channel_offset[b->channel] == b->channel * bytes;
 }
 

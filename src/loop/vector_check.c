@@ -95,11 +95,8 @@ bool tessi_vector_side_by_side(Vectors *v, LBufferId b, const LExprId *index)
 static uint32_t pixel_elements(const Vectors *v, LBufferId id)
 {
     const LBuffer *b = &v->p->buffers.at[id.v];
-    if (b->flat || (b->kind != LBUF_INPUT && b->kind != LBUF_OUTPUT))
-        return 1;
-    const LImage *im =
-        b->kind == LBUF_INPUT ? &v->p->inputs.at[b->image] : &v->p->outputs.at[b->image];
-    return im->pixel_bytes / tessi_type_info(b->type)->bytes;
+    const LImage *im = tessi_loop_image(v->p, b);
+    return im && !b->flat ? im->pixel_bytes / tessi_type_info(b->type)->bytes : 1;
 }
 
 /* Two vectors hold the elements of all lanes, `step` pixels apart; of those as wide as their lanes, four. */
