@@ -5,7 +5,7 @@
 #include "graph/graph_fold.h"
 #include "loop/template.h"
 
-LExprId tessi_bin_of(Lower *l, LExprId v, LExprId n, LExprId *in)
+LExprId tessi_bin_open(Lower *l, LExprId v, LExprId n)
 {
     ScalarType t = TYPE_INDEX;
     if (tessi_is_real(tessi_lexpr(l->p, v)->type)) {
@@ -17,8 +17,12 @@ LExprId tessi_bin_of(Lower *l, LExprId v, LExprId n, LExprId *in)
     }
     LExprId least = tessi_lexpr_const(l->p, t, (Value){ 0 });
     LExprId end = tessi_lexpr_cast(l->p, t, n);
-    *in = tessi_l_op(l, OP_AND, tessi_l_op(l, OP_LE, least, v), tessi_l_op(l, OP_LT, v, end));
-    return tessi_lexpr_cast(l->p, TYPE_INDEX, v);
+    LExprId in =
+        tessi_l_op(l, OP_AND, tessi_l_op(l, OP_LE, least, v), tessi_l_op(l, OP_LT, v, end));
+    LExprId place[2] = { tessi_lexpr_cast(l->p, TYPE_INDEX, v), in };
+    tessi_scope_place(l, place, 2);
+    tessi_scope_if(l, place[1]);
+    return place[0];
 }
 
 typedef struct Bins {
@@ -44,9 +48,7 @@ static LExprId both_of(const Bins *b, LExprId old, LExprId v)
 {
     if (b->stage->n_states)
         return own_step(b, 2, v, old);
-    const Op op = tessi_reduction_op(b->stage->reduction);
-    const bool first = op == OP_MIN || op == OP_MAX; /* v < old ? v : old passes over a NaN */
-    return tessi_l_op(b->l, op, first ? v : old, first ? old : v);
+    return tessi_l_reduced(b->l, b->stage->reduction, old, v);
 }
 
 static LExprId both(void *user, const LExprId *arg)
@@ -57,25 +59,20 @@ static LExprId both(void *user, const LExprId *arg)
 static void point(Lower *l, const Nest *nest, const Coord *coord, Eval *ev)
 {
     const Bins *b = nest->user;
-    LExprId in, place[3];
     (void)ev;
-    place[0] = tessi_bin_of(l, tessi_eval_stage(l, b->stage->keys, coord, false), b->n, &in);
-    place[1] = in;
-    tessi_scope_place(l, place, 2);
-    tessi_scope_if(l, place[1]);
-    LExprId v = tessi_eval_stage(l, b->stage->source, coord, false);
-    const LExprId at[2] = { b->part, place[0] };
+    const LExprId bin = tessi_bin_open(l, tessi_eval_stage(l, b->stage->keys, coord, false), b->n);
+    LExprId v = tessi_eval_stage(l, b->stage->source, coord, false), sum;
+    const LExprId at[2] = { b->part, bin };
     const LExprId old = tessi_lexpr_load(l->p, b->results, at, 2);
     tessi_pin(l, old, tessi_scope_depth(l)); /* there is no such bin elsewhere */
     if (b->stage->n_states) {
-        place[2] = own_step(b, 0, v, old);
+        sum = own_step(b, 0, v, old);
     } else {
         if (b->stage->reduction == REDUCE_COUNT)
             v = tessi_lexpr_cast(l->p, TYPE_BOOL, v);
-        place[2] = both_of(b, old, tessi_lexpr_cast(l->p, b->type, v));
+        sum = both_of(b, old, tessi_lexpr_cast(l->p, b->type, v));
     }
-    tessi_scope_place(l, &place[2], 1);
-    tessi_scope_store(l, b->results, at, 2, place[2]);
+    tessi_scope_store(l, b->results, at, 2, tessi_scope_place1(l, sum));
     tessi_scope_close(l);
 }
 
@@ -174,9 +171,7 @@ void tessi_lower_bins(Lower *l, const PlanGroup *group)
     const LExprId many = tessi_l_op(l, OP_LT, tessi_l_int(l, MAX_PARTED_BINS), b.n);
     b.parts = tessi_l_select(l, many, tessi_l_int(l, 1), tessi_l_int(l, BIN_PARTS));
     tessi_nest_whole(l, source, &b.points);
-    LBuffer results = { .kind = LBUF_TEMP, .type = b.type, .n_dims = 2, .size = { b.parts, b.n } };
-    results.name = tessi_sprintf(l->arena, "%s_parts", b.stage->name);
-    b.results = tessi_loop_buffer(l->p, &results);
+    b.results = tessi_lower_array(l, LBUF_TEMP, b.stage->name, "parts", b.type, b.parts, b.n);
     l->inside_last = l->inside_rows = false;
     for_each(&b, "bins_part", tessi_sprintf(l->arena, "%s_parts", group->name), b.parts);
     for_each(&b, "bins_total", group->name, b.n);

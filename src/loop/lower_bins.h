@@ -4,8 +4,8 @@
 
 #include "loop/lower_group.h"
 
-/* The bin of value v among n, and whether there is one; floor(v) for reals, of which a NaN has none. */
-LExprId tessi_bin_of(Lower *l, LExprId v, LExprId n, LExprId *in);
+/* The bin of value v among n, in a scope that is there where v has one; floor(v) for reals, of which a NaN has none. */
+LExprId tessi_bin_open(Lower *l, LExprId v, LExprId n);
 /* A reduction by keys. */
 void tessi_lower_bins(Lower *l, const PlanGroup *group);
 

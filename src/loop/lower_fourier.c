@@ -60,13 +60,7 @@ Transform tessi_fourier_new(Lower *l, const PlanGroup *group)
 LBufferId tessi_fourier_buffer(const Transform *t, const char *name, LBufferKind kind,
                                ScalarType type, LExprId rows, LExprId cols)
 {
-    Lower *l = t->l;
-    LBuffer b = { .name = tessi_sprintf(l->arena, "%s_%s", t->stage->name, name),
-                  .kind = kind,
-                  .type = type,
-                  .n_dims = 2,
-                  .size = { rows, cols } };
-    return tessi_loop_buffer(l->p, &b);
+    return tessi_lower_array(t->l, kind, t->stage->name, name, type, rows, cols);
 }
 
 Columns tessi_fourier_columns(const Transform *t, const char *name, LBufferKind kind, LExprId rows,
@@ -80,20 +74,6 @@ Columns tessi_fourier_columns(const Transform *t, const char *name, LBufferKind 
     return (Columns){ re, im };
 }
 
-static LBufferId new_table(const Transform *t, const char *name, ScalarType type, Value *at,
-                           uint32_t n)
-{
-    Lower *l = t->l;
-    LBuffer b = { .name = tessi_sprintf(l->arena, "%s_%s", t->stage->name, name),
-                  .kind = LBUF_TABLE,
-                  .type = type,
-                  .n_dims = 1,
-                  .size = { tessi_l_int(l, n) },
-                  .table = at,
-                  .n_table = n };
-    return tessi_loop_buffer(l->p, &b);
-}
-
 LBufferId tessi_fourier_sine(const Transform *t, const char *name, ScalarType type)
 {
     const uint32_t n = t->n, wave = n + n / 4;
@@ -102,7 +82,7 @@ LBufferId tessi_fourier_sine(const Transform *t, const char *name, ScalarType ty
         const double value = tessi_transform_sine(n, k);
         sine[k] = tessi_value_real(type == TYPE_F64 ? value : (double)(float)value);
     }
-    return new_table(t, name, type, sine, wave);
+    return tessi_lower_values(t->l, t->stage->name, name, type, sine, wave);
 }
 
 void tessi_fourier_tables(Transform *t)
@@ -112,7 +92,7 @@ void tessi_fourier_tables(Transform *t)
     for (uint32_t k = 0; k < n; k++)
         frequency[k] = tessi_value_int(tessi_transform_frequency(n, k));
     t->sine = tessi_fourier_sine(t, "sine", TYPE_F64);
-    t->frequency = new_table(t, "frequency", TYPE_I32, frequency, n);
+    t->frequency = tessi_lower_values(t->l, t->stage->name, "frequency", TYPE_I32, frequency, n);
 }
 
 /* cos and sin of 2 pi at / n, for 0 <= at < n, from a table of sines. */

@@ -242,8 +242,7 @@ static void lower_sum(Lower *l, const PlanGroup *group, const GeneralSum *sum)
 {
     Sums k = { .l = l, .group = group, .s = sum };
     const Stage *stage = tessi_stage(l->g, sum->stage);
-    l->n_loop_dims = 2;
-    l->inside_last = l->inside_rows = false;
+    tessi_lower_dims(l, 2);
     l->stream = (LExprId){ 0 };
     if (l->plan->gpu) {
         tessi_kernel_open(
@@ -251,12 +250,9 @@ static void lower_sum(Lower *l, const PlanGroup *group, const GeneralSum *sum)
             tessi_level_threads(&group->levels, 0), tessi_level_threads(&group->levels, 1));
     } else {
         k.read = new_read(&k);
-        LBuffer b = { .name = tessi_sprintf(l->arena, "%s_sums", stage->name),
-                      .kind = LBUF_LOCAL,
-                      .type = tessi_expr(l->g, sum->sum.window)->type,
-                      .n_dims = 2,
-                      .size = { tessi_l_int(l, 1), tessi_l_int(l, STRIP) } };
-        k.sums = tessi_loop_buffer(l->p, &b);
+        k.sums = tessi_lower_array(l, LBUF_LOCAL, stage->name, "sums",
+                                   tessi_expr(l->g, sum->sum.window)->type, tessi_l_int(l, 1),
+                                   tessi_l_int(l, STRIP));
     }
     instance(&k);
 }

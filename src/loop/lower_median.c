@@ -44,17 +44,6 @@ static void give_row(void *user, const LExprId *arg)
     tessi_give_row(m->l, m->group, m->what.window, m->results, arg[0], arg[1], arg[2], arg[3]);
 }
 
-static LBufferId array(Lower *l, const Stage *s, const char *name, ScalarType t, int64_t rows,
-                       int64_t columns)
-{
-    LBuffer b = { .name = tessi_sprintf(l->arena, "%s_%s", s->name, name),
-                  .kind = LBUF_LOCAL,
-                  .type = t,
-                  .n_dims = 2,
-                  .size = { tessi_l_int(l, rows), tessi_l_int(l, columns) } };
-    return tessi_loop_buffer(l->p, &b);
-}
-
 void tessi_lower_median(Lower *l, const PlanGroup *group)
 {
     Median m = { .l = l, .group = group };
@@ -63,14 +52,16 @@ void tessi_lower_median(Lower *l, const PlanGroup *group)
     const ScalarType type = tessi_expr(l->g, m.what.window)->type, key = m.what.key;
     m.wide = (int64_t)group->strip + m.what.cols - 1;
     m.rank = m.what.points / 2;
-    l->n_loop_dims = 2;
-    l->inside_last = l->inside_rows = false;
+    tessi_lower_dims(l, 2);
     m.read = tessi_gather_new(l, tessi_access(l->g, m.what.read), type);
     m.read.ordered = tessi_is_real(type);
     const LBufferId bits =
         group->counts ? tessi_median_bits(l, m.stage->name, key) : (LBufferId){ 0 };
-    m.values = array(l, m.stage, "values", key, (int64_t)group->median + m.what.rows - 1, m.wide);
-    m.results = array(l, m.stage, "results", type, 1, group->strip);
+    const LExprId rows = tessi_l_int(l, (int64_t)group->median + m.what.rows - 1);
+    m.values = tessi_lower_array(l, LBUF_LOCAL, m.stage->name, "values", key, rows,
+                                 tessi_l_int(l, m.wide));
+    m.results = tessi_lower_array(l, LBUF_LOCAL, m.stage->name, "results", type, tessi_l_int(l, 1),
+                                  tessi_l_int(l, group->strip));
     const uint8_t bytes = tessi_type_info(key)->bytes;
     const TemplateArg args[] = {
         ARG_WORDS("how", group->counts ? "median_count"

@@ -156,13 +156,9 @@ static LBufferId new_values(const Median *m)
 {
     Lower *l = m->l;
     const bool packed = m->group->packed;
-    LBuffer b = { .name = tessi_sprintf(l->arena, "%s_values", m->stage->name),
-                  .kind = LBUF_LOCAL,
-                  .type = packed ? TYPE_U32 : m->what.key,
-                  .n_dims = 2,
-                  .size = { tessi_l_int(l, (int64_t)m->group->median + m->what.rows - 1 - packed),
-                            tessi_l_int(l, m->wide) } };
-    return tessi_loop_buffer(l->p, &b);
+    const LExprId rows = tessi_l_int(l, (int64_t)m->group->median + m->what.rows - 1 - packed);
+    return tessi_lower_array(l, LBUF_LOCAL, m->stage->name, "values",
+                             packed ? TYPE_U32 : m->what.key, rows, tessi_l_int(l, m->wide));
 }
 
 /* ---- Blocks ---------------------------------------------------------------------------------- */
@@ -190,18 +186,6 @@ static LExprId rows_of_blocks(const Median *m)
         tessi_l_op(l, OP_ADD, m->end[0], tessi_l_op(l, OP_ADD, n, tessi_l_int(l, -1))), n);
     rows = tessi_l_op(l, OP_MAX, rows, tessi_l_int(l, march.least));
     return tessi_l_op(l, OP_MIN, rows, tessi_l_int(l, march.most));
-}
-
-/* Rows of bins. */
-static LBufferId new_rows(const Median *m, const char *name)
-{
-    Lower *l = m->l;
-    LBuffer b = { .name = tessi_sprintf(l->arena, "%s_%s", m->stage->name, name),
-                  .kind = LBUF_LOCAL,
-                  .type = TYPE_U8,
-                  .n_dims = 2,
-                  .size = { tessi_l_int(l, ROWS_AT_ONCE), tessi_l_int(l, m->wide) } };
-    return tessi_loop_buffer(l->p, &b);
 }
 
 static void instance(Median *m)
@@ -270,8 +254,7 @@ void tessi_kernel_median(Lower *l, const PlanGroup *group)
     tessi_stage_wide_median(l->g, &l->walk, m.stage, &m.what);
     m.type = tessi_expr(l->g, m.what.window)->type;
     m.wide = (int64_t)group->strip + m.what.cols - 1;
-    l->n_loop_dims = 2;
-    l->inside_last = l->inside_rows = false;
+    tessi_lower_dims(l, 2);
     tessi_kernel_open(l, group->name, tessi_group_comment(l, group),
                       tessi_level_threads(&group->levels, 0),
                       tessi_level_threads(&group->levels, 1))
@@ -279,7 +262,8 @@ void tessi_kernel_median(Lower *l, const PlanGroup *group)
     for (uint8_t d = 0; d < 2; d++)
         m.end[d] = tessi_lower_size(l, m.stage->size[d]);
     for (int k = 0; k < 2 && !group->counts; k++)
-        m.rows[k] = new_rows(&m, k ? "go" : "come");
+        m.rows[k] = tessi_lower_array(l, LBUF_LOCAL, m.stage->name, k ? "go" : "come", TYPE_U8,
+                                      tessi_l_int(l, ROWS_AT_ONCE), tessi_l_int(l, m.wide));
     if (group->network)
         m.values = new_values(&m);
     instance(&m);

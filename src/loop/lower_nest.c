@@ -479,8 +479,7 @@ void tessi_lower_nest(Lower *l, const Nest *nest)
 {
     Coord coord[MAX_DIMS] = { { .dim = -1 } };
     uint8_t parallel = nest->parallel ? LFOR_PARALLEL : 0;
-    l->n_loop_dims = nest->n_dims;
-    l->inside_last = l->inside_rows = false;
+    tessi_lower_dims(l, nest->n_dims);
     if (nest->n_dims == 0) {
         nest->body(l, nest, coord, NULL);
         return;

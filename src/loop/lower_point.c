@@ -354,8 +354,7 @@ void tessi_kernel_points(Lower *l, const Nest *nest, const uint16_t *block, Spli
                          const PlanGroup *copies)
 {
     Points p = { .l = l, .nest = nest, .block = block, .coord = { { .dim = -1 } } };
-    l->n_loop_dims = nest->n_dims;
-    l->inside_last = l->inside_rows = false;
+    tessi_lower_dims(l, nest->n_dims);
     if (nest->n_dims == 0) {
         nest->body(l, nest, p.coord, NULL);
         return;
@@ -432,8 +431,7 @@ static void copy_vectors(Lower *l, const Nest *nest, uint32_t n)
     const uint8_t x = (uint8_t)(nest->n_dims - 1);
     LExprId *place = ARENA_NEW_ARRAY(l->arena, LExprId, (size_t)cells * n);
     Coord coord[MAX_DIMS] = { { .dim = -1 } };
-    l->n_loop_dims = nest->n_dims;
-    l->inside_last = l->inside_rows = false;
+    tessi_lower_dims(l, nest->n_dims);
     if (nest->n_dims > 2)
         tessi_kernel_outer(l, nest, coord);
     const uint8_t y = (uint8_t)(x - 1);

@@ -145,8 +145,7 @@ void tessi_kernel_product(Lower *l, const PlanGroup *group)
     tessi_stage_byte_product(l->g, &l->walk, stage, &m.what);
     m.tile = tessi_product_tile(m.what.rows, m.what.cols, group->strip,
                                 tessi_level_threads(&group->levels, 0));
-    l->n_loop_dims = 2;
-    l->inside_last = l->inside_rows = false;
+    tessi_lower_dims(l, 2);
     const uint16_t threads = tessi_level_threads(&group->levels, 0);
     tessi_kernel_open(l, group->name, tessi_group_comment(l, group), threads, 1)->resident =
         group->resident;

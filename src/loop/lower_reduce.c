@@ -358,8 +358,7 @@ void tessi_lower_reduction(Lower *l, const PlanGroup *group)
     Lines line;
     Reducers all = { .l = l, .nest = &nest, .n = group->members.n, .coord = { { .dim = -1 } } };
     tessi_nest_whole(l, source, &nest);
-    l->n_loop_dims = nest.n_dims;
-    l->inside_last = l->inside_rows = false;
+    tessi_lower_dims(l, nest.n_dims);
     all.dim = (uint8_t)(nest.n_dims ? nest.n_dims - 1 : 0);
     all.at = ARENA_NEW_ARRAY(l->arena, Reducer, all.n);
     all.rows = ARENA_NEW_ARRAY(l->arena, LBufferId, all.n);
@@ -431,12 +430,7 @@ static void count_point(Lower *l, const Nest *nest, const Coord *coord, Eval *ev
 {
     (void)ev;
     const Counting *c = nest->user;
-    LExprId in, place[2];
-    place[0] = tessi_bin_of(l, tessi_eval_stage(l, c->source, coord, false), c->n, &in);
-    place[1] = in;
-    tessi_scope_place(l, place, 2);
-    tessi_scope_if(l, place[1]);
-    add_to_bin(l, c, place[0]);
+    add_to_bin(l, c, tessi_bin_open(l, tessi_eval_stage(l, c->source, coord, false), c->n));
     tessi_scope_close(l);
 }
 
@@ -461,9 +455,7 @@ static void count_parts(Lower *l, const Stage *stage, Nest *nest, Counting *c, L
                         int64_t bins)
 {
     LExprId parts = parts_of(l, nest, bins), zero = tessi_l_int(l, 0), one = tessi_l_int(l, 1);
-    LBuffer b = { .kind = LBUF_TEMP, .type = TYPE_U32, .n_dims = 2, .size = { parts, c->n } };
-    b.name = tessi_sprintf(l->arena, "%s_parts", stage->name);
-    c->counts = tessi_loop_buffer(l->p, &b);
+    c->counts = tessi_lower_array(l, LBUF_TEMP, stage->name, "parts", TYPE_U32, parts, c->n);
     c->part = open_loop(l, "part", zero, parts, LFOR_PARALLEL);
     clear_bins(l, c);
     LExprId rows = nest->to[0], next = tessi_l_op(l, OP_ADD, c->part, one);
@@ -516,13 +508,9 @@ static void count_in_block(void *user, const LExprId *arg)
     Lower *l = b->l;
     const uint8_t last = (uint8_t)(b->nest->n_dims - 1);
     b->coord[last] = tessi_nest_coord(b->nest, last, arg[0]);
-    LExprId in, place[2];
-    place[0] = tessi_bin_of(l, tessi_eval_stage(l, b->counting.source, b->coord, false),
-                            b->counting.n, &in);
-    place[1] = in;
-    tessi_scope_place(l, place, 2);
-    tessi_scope_if(l, place[1]);
-    add_to_bin(l, &b->counting, tessi_l_op(l, OP_ADD, arg[1], place[0]));
+    const LExprId value = tessi_eval_stage(l, b->counting.source, b->coord, false);
+    const LExprId bin = tessi_bin_open(l, value, b->counting.n);
+    add_to_bin(l, &b->counting, tessi_l_op(l, OP_ADD, arg[1], bin));
     tessi_scope_close(l);
 }
 

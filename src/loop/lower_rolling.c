@@ -307,8 +307,7 @@ void tessi_kernel_sums(Lower *l, const Nest *nest, const PlanGroup *group)
     const LBufferId to = l->buffer[group->members.at[0].v];
     Stepping s = { .l = l, .nest = nest, .rolls = tessi_plan_kernel(group) == KERNEL_ROLLING };
     const bool ahead = s.rolls && tessi_level_march(&group->levels).ahead;
-    l->n_loop_dims = nest->n_dims;
-    l->inside_last = l->inside_rows = false;
+    tessi_lower_dims(l, nest->n_dims);
     find(&s, group);
     if (s.rolls)
         tessi_march_blocks(l, group, nest->to[0], nest->to[1], &s.at);

@@ -40,22 +40,17 @@ static void go_to(Scan *k, LExprId i, LExprId lane)
         tessi_lines_lane(&k->lines, lane, k->coord);
 }
 
-static LExprId both_of(Scan *k, LExprId before, LExprId v)
-{
-    const Op op = tessi_reduction_op(k->stage->reduction);
-    const bool first = op == OP_MIN || op == OP_MAX; /* v < before ? v : before passes over a NaN */
-    return tessi_l_op(k->l, op, first ? v : before, first ? before : v);
-}
-
 static LExprId both(void *user, const LExprId *arg)
 {
-    return both_of(user, arg[0], arg[1]);
+    const Scan *k = user;
+    return tessi_l_reduced(k->l, k->stage->reduction, arg[0], arg[1]);
 }
 
 static LExprId more(void *user, const LExprId *arg)
 {
-    Scan *k = user;
-    return both_of(k, arg[1], tessi_lexpr_cast(k->l->p, k->type, arg[0]));
+    const Scan *k = user;
+    return tessi_l_reduced(k->l, k->stage->reduction, arg[1],
+                           tessi_lexpr_cast(k->l->p, k->type, arg[0]));
 }
 
 /* The step (piece 0) or the start (piece 1) with these states; state[0] is the value of the source. */
@@ -309,8 +304,7 @@ void tessi_lower_scan(Lower *l, const PlanGroup *group)
     const bool neighbours = !k.stage->n_states && is_turned(&k);
     tessi_lines(l, k.source, k.lines.dim, !gpu && !blocks && !neighbours ? beside : 0,
                 group->shares, &k.lines);
-    l->n_loop_dims = k.source->n_dims;
-    l->inside_last = l->inside_rows = false;
+    tessi_lower_dims(l, k.source->n_dims);
     if (blocks) {
         in_blocks(&k);
     } else if (gpu) {

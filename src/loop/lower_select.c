@@ -32,14 +32,7 @@ LBufferId tessi_median_bits(Lower *l, const char *stage, ScalarType key)
         const int64_t power = (int64_t)((uint64_t)1 << (n - 1 - k));
         bit[k] = tessi_eval_cast(key, TYPE_I64, tessi_value_int(power));
     }
-    LBuffer b = { .name = tessi_sprintf(l->arena, "%s_bits", stage),
-                  .kind = LBUF_TABLE,
-                  .type = key,
-                  .n_dims = 1,
-                  .size = { tessi_l_int(l, n) },
-                  .table = bit,
-                  .n_table = n };
-    return tessi_loop_buffer(l->p, &b);
+    return tessi_lower_values(l, stage, "bits", key, bit, n);
 }
 
 LBufferId tessi_median_runs(Lower *l, const char *stage, const WideMedian *median)
@@ -54,14 +47,7 @@ LBufferId tessi_median_runs(Lower *l, const char *stage, const WideMedian *media
         at[FACTS * k + 1] = tessi_value_int(median->run[k].from);
         at[FACTS * k + 2] = tessi_value_int(median->run[k].to);
     }
-    LBuffer b = { .name = tessi_sprintf(l->arena, "%s_runs", stage),
-                  .kind = LBUF_TABLE,
-                  .type = TYPE_I32,
-                  .n_dims = 1,
-                  .size = { tessi_l_int(l, n) },
-                  .table = at,
-                  .n_table = n };
-    return tessi_loop_buffer(l->p, &b);
+    return tessi_lower_values(l, stage, "runs", TYPE_I32, at, n);
 }
 
 typedef struct Selection {

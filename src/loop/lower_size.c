@@ -145,6 +145,13 @@ LExprId tessi_l_select(Lower *l, LExprId c, LExprId a, LExprId b)
     return tessi_lexpr_op(l->p, OP_SELECT, c, a, b);
 }
 
+LExprId tessi_l_reduced(Lower *l, Reduction r, LExprId so_far, LExprId v)
+{
+    const Op op = tessi_reduction_op(r);
+    const bool first = op == OP_MIN || op == OP_MAX; /* v < so far ? v : so far passes over a NaN */
+    return tessi_l_op(l, op, first ? v : so_far, first ? so_far : v);
+}
+
 /* sum + coef * atom, written as a subtraction when that reads better. */
 static LExprId plus_term(Lower *l, LExprId sum, LExprId atom, int64_t coef)
 {

@@ -530,8 +530,7 @@ static void spoiled_kernel(Transform *t)
 void tessi_kernel_transform(Lower *l, const PlanGroup *group)
 {
     Transform t = tessi_fourier_new(l, group);
-    l->n_loop_dims = 2;
-    l->inside_last = l->inside_rows = false;
+    tessi_lower_dims(l, 2);
     tessi_fourier_tables(&t);
     const LBufferId sine = t.type == TYPE_F64 ? t.sine : tessi_fourier_sine(&t, "wave", t.type);
     const LExprId high = tessi_f_times(&t, tessi_spectrum_pairs(&t), t.n);

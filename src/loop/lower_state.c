@@ -8,20 +8,47 @@ uint8_t tessi_loop_dims(const Lower *l, LBufferId b)
     return l->p->buffers.at[b.v].n_dims;
 }
 
+static LBufferId new_table(Lower *l, const char *name, ScalarType t, Value *at, uint32_t n)
+{
+    const LBuffer b = { .name = name,
+                        .kind = LBUF_TABLE,
+                        .type = t,
+                        .n_dims = 1,
+                        .size = { tessi_l_int(l, n) },
+                        .table = at,
+                        .n_table = n };
+    return tessi_loop_buffer(l->p, &b);
+}
+
 LBufferId tessi_lower_table(Lower *l, TableId id)
 {
-    if (l->table[id.v].v)
-        return l->table[id.v];
     const Table *t = tessi_table(l->g, id);
-    LBuffer b = { .name = t->name,
-                  .kind = LBUF_TABLE,
-                  .type = t->type,
-                  .n_dims = 1,
-                  .size = { tessi_l_int(l, t->n) },
-                  .table = t->at,
-                  .n_table = t->n };
-    l->table[id.v] = tessi_loop_buffer(l->p, &b);
+    if (!l->table[id.v].v)
+        l->table[id.v] = new_table(l, t->name, t->type, t->at, t->n);
     return l->table[id.v];
+}
+
+LBufferId tessi_lower_values(Lower *l, const char *of, const char *what, ScalarType t, Value *at,
+                             uint32_t n)
+{
+    return new_table(l, tessi_sprintf(l->arena, "%s_%s", of, what), t, at, n);
+}
+
+LBufferId tessi_lower_array(Lower *l, LBufferKind kind, const char *of, const char *what,
+                            ScalarType t, LExprId rows, LExprId columns)
+{
+    const LBuffer b = { .name = tessi_sprintf(l->arena, "%s_%s", of, what),
+                        .kind = kind,
+                        .type = t,
+                        .n_dims = 2,
+                        .size = { rows, columns } };
+    return tessi_loop_buffer(l->p, &b);
+}
+
+void tessi_lower_dims(Lower *l, uint8_t n)
+{
+    l->n_loop_dims = n;
+    l->inside_last = l->inside_rows = false;
 }
 
 const char *tessi_group_comment(Lower *l, const PlanGroup *group)

@@ -168,6 +168,13 @@ LFunction *tessi_lower_function(Lower *l, const char *name, const char *comment)
 const PlanFacts *tessi_lower_facts(Lower *l);
 const char *tessi_group_comment(Lower *l, const PlanGroup *group);
 LBufferId tessi_lower_table(Lower *l, TableId id);
+/* A table of n values; an array of two dimensions, both named after what they are of: "OF_WHAT". */
+LBufferId tessi_lower_values(Lower *l, const char *of, const char *what, ScalarType t, Value *at,
+                             uint32_t n);
+LBufferId tessi_lower_array(Lower *l, LBufferKind kind, const char *of, const char *what,
+                            ScalarType t, LExprId rows, LExprId columns);
+/* What follows is computed in loops over so many dimensions, where all rules are still to be answered. */
+void tessi_lower_dims(Lower *l, uint8_t n);
 uint8_t tessi_loop_dims(const Lower *l, LBufferId b);
 /* ---- lower_size.c ---- */
 LExprId tessi_lower_size(Lower *l, SizeId id);
@@ -176,6 +183,8 @@ LExprId tessi_lower_lin(Lower *l, const Lin *a);
 LExprId tessi_l_op(Lower *l, Op op, LExprId a, LExprId b);
 LExprId tessi_l_int(Lower *l, int64_t i);
 LExprId tessi_l_select(Lower *l, LExprId c, LExprId a, LExprId b);
+/* What a reduction comes to with one value more. */
+LExprId tessi_l_reduced(Lower *l, Reduction r, LExprId so_far, LExprId v);
 
 /* ---- lower_scope.c ---- */
 void tessi_scope_function(Lower *l, LBlock *block); /* opens the outermost scope */

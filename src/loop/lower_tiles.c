@@ -299,8 +299,7 @@ Part *tessi_tiles_parts(const Tiles *t)
     Part *part = ARENA_NEW_ARRAY(l->arena, Part, n);
     if (!t->nest)
         find_places(t);
-    l->n_loop_dims = t->n_dims;
-    l->inside_last = l->inside_rows = false;
+    tessi_lower_dims(l, t->n_dims);
     for (uint32_t i = 0; i < n; i++) {
         part[i] = part_of(t, i);
         if (!t->nest)

@@ -277,8 +277,7 @@ void tessi_lower_transform(Lower *l, const PlanGroup *group)
 {
     Transform t = tessi_fourier_new(l, group);
     t.wide = tessi_plan_transform_columns(group->strip, t.sum.cols);
-    l->n_loop_dims = 2;
-    l->inside_last = l->inside_rows = false;
+    tessi_lower_dims(l, 2);
     t.read = tessi_gather_new(l, tessi_access(l->g, t.sum.read), t.type);
     tessi_fourier_tables(&t);
     tessi_f_comment(&t, "the mask at each frequency");

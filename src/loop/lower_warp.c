@@ -62,8 +62,7 @@ static Warps new_warps(Lower *l, const PlanGroup *group)
                 l->place[id.v].passes[d] = t.warp.passes[id.v][d];
     }
     t.part = ARENA_NEW_ARRAY(l->arena, Part, t.n_parts);
-    l->n_loop_dims = t.n_dims;
-    l->inside_last = l->inside_rows = false;
+    tessi_lower_dims(l, t.n_dims);
     return t;
 }
 
