@@ -1,6 +1,7 @@
 /* Vectors of all elements of pixels, stored one behind the other: one store of whole pixels, where each alone would
  * leave room for those of the others. */
 #include "emit/c_private.h"
+#include "loop/pass.h"
 
 enum { MOST_ELEMENTS = 2 * LOOP_MOST_JOINED };
 
@@ -16,14 +17,12 @@ static uint32_t elements_of(const CWriter *w, const LStmt *s)
 
 static bool loads(const CWriter *w, LExprId id, const LBuffer *stored)
 {
-    const LExpr *e = tessi_lexpr(w->p, id);
-    const LBuffer *b = &w->p->buffers.at[e->buffer.v];
-    const bool image = stored->kind == LBUF_OUTPUT && b->kind == LBUF_OUTPUT;
-    if (e->kind == LEXPR_LOAD && (image ? b->image == stored->image : b == stored))
-        return true;
-    for (int i = 0; i < e->n_args; i++)
-        if (loads(w, e->arg[i], stored))
+    PASS_PARTS (e, w->p, NULL, 0, id) {
+        const LBuffer *b = &w->p->buffers.at[e->buffer.v];
+        const bool image = stored->kind == LBUF_OUTPUT && b->kind == LBUF_OUTPUT;
+        if (e->kind == LEXPR_LOAD && (image ? b->image == stored->image : b == stored))
             return true;
+    }
     return false;
 }
 

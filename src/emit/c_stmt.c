@@ -1,5 +1,6 @@
 /* Statements of generated C. */
 #include "emit/gpu_stmt.h"
+#include "loop/pass.h"
 
 void tessi_c_prepare(CWriter *w, const LExprId *roots, uint32_t n)
 {
@@ -10,25 +11,10 @@ void tessi_c_prepare(CWriter *w, const LExprId *roots, uint32_t n)
 /* ---- Loops ----------------------------------------------------------------------------------- */
 
 /* C evaluates the bound in every iteration: it must not change, and should be short. */
-static bool is_plain_bound(const CWriter *w, LExprId id, int *room)
-{
-    const LExpr *e = tessi_lexpr(w->p, id);
-    if (--*room < 0 || e->kind == LEXPR_LOAD || e->kind == LEXPR_CAST || e->kind == LEXPR_SAT)
-        return false;
-    if (e->kind == LEXPR_VAR && w->p->vars.at[e->var.v].is_mutable)
-        return false;
-    for (int i = 0; i < e->n_args; i++)
-        if (!is_plain_bound(w, e->arg[i], room))
-            return false;
-    return true;
-}
-
 CText tessi_c_bound(CWriter *w, const LStmt *loop, LExprId bound, const char *name)
 {
-    enum { LONGEST_BOUND = 3 }; /* nodes */
-    int room = LONGEST_BOUND;
     const CText value = tessi_c_printed(w, bound);
-    if (is_plain_bound(w, bound, &room))
+    if (tessi_pass_is_short(w->p, bound))
         return value;
     const char *var = w->p->vars.at[loop->var.v].name;
     name = tessi_c_name(w->names, tessi_sprintf(w->arena, "%s_%s", var ? var : "", name));

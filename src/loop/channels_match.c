@@ -92,11 +92,10 @@ static bool match(Channels *c, LExprId a, LExprId b);
 
 static bool reads_mutable(const Channels *c, LExprId id)
 {
-    const LExpr *e = tessi_lexpr(c->p, id);
-    bool any = e->kind == LEXPR_VAR && c->p->vars.at[e->var.v].is_mutable;
-    for (int i = 0; i < e->n_args && !any; i++)
-        any = reads_mutable(c, e->arg[i]);
-    return any;
+    PASS_PARTS (e, c->p, NULL, 0, id)
+        if (e->kind == LEXPR_VAR && c->p->vars.at[e->var.v].is_mutable)
+            return true;
+    return false;
 }
 
 /* No variable is set between these statements. */
@@ -171,29 +170,18 @@ static bool match(Channels *c, LExprId a, LExprId b)
 
 /* ---- Statements -------------------------------------------------------------------------------------------------- */
 
-/* The channels of the first image of pixels among what is loaded. */
-static uint32_t channels_read(Channels *c, LExprId id)
-{
-    const LExpr *e = tessi_lexpr(c->p, id);
-    uint32_t n = e->kind == LEXPR_LOAD ? tessi_channels_of(c, e->buffer) : 0;
-    if (!id.v || c->seen[id.v] == c->stamp)
-        return 0;
-    c->seen[id.v] = c->stamp;
-    for (int i = 0; i < e->n_args && !n; i++)
-        n = channels_read(c, e->arg[i]);
-    return n;
-}
-
 /* How many channels the loop would treat alike: those of the images of pixels that it reads or stores. */
 static uint32_t channels_in_hand(Channels *c)
 {
+    const LExprId none = { 0 };
     uint32_t n = 0;
     c->stamp++;
     VEC_FOREACH (const ChannelItem, item, &c->items) {
         if (!n && item->stmt->kind == LSTMT_STORE)
             n = tessi_channels_of(c, item->stmt->buffer);
-        if (!n && item->stmt->a.v)
-            n = channels_read(c, item->stmt->a);
+        PASS_PARTS (e, c->p, c->seen, c->stamp, n ? none : item->stmt->a)
+            if (!n && e->kind == LEXPR_LOAD) /* the first image of pixels */
+                n = tessi_channels_of(c, e->buffer);
     }
     return n;
 }

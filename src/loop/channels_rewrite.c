@@ -143,18 +143,6 @@ static void statement(Rewriter *r, LStmt *s)
     s->b = value(r, s->b);
 }
 
-static void need(Rewriter *r, LExprId id)
-{
-    if (!id.v || r->c->seen[id.v] == r->c->stamp)
-        return;
-    r->c->seen[id.v] = r->c->stamp;
-    const LExpr *e = tessi_lexpr(r->p, id);
-    if (e->kind == LEXPR_VAR)
-        r->needed[e->var.v] = true;
-    for (int i = 0; i < e->n_args; i++)
-        need(r, e->arg[i]);
-}
-
 static bool is_of_another(const Rewriter *r, const LStmt *s)
 {
     VEC_FOREACH (const ChannelTwins, t, &r->loop->twins)
@@ -184,10 +172,9 @@ static void keep_first(Rewriter *r, LBlock *block, uint32_t *stores)
         if (!kept)
             continue;
         block->at[block->n - ++n] = s;
-        need(r, s->a);
-        need(r, s->b);
-        for (uint8_t d = 0; d < s->n_index; d++)
-            need(r, s->index[d]);
+        PASS_STMT_PARTS (e, r->p, r->c->seen, r->c->stamp, s)
+            if (e->kind == LEXPR_VAR)
+                r->needed[e->var.v] = true;
     }
     for (uint32_t i = 0; i < n; i++)
         block->at[i] = block->at[block->n - n + i];

@@ -322,26 +322,17 @@ static void note(Dots *s, const LStmt *t)
     s->depth--;
 }
 
-static bool reads(const Dots *s, LExprId id, LVarId var)
+/* Somebody but its own steps wants to know the sum before it is complete: in the first n statements. */
+static bool is_read(const Dots *s, const LBlock *body, uint32_t n, LVarId var)
 {
-    const LExpr *e = tessi_lexpr(s->p, id);
-    bool any = e->kind == LEXPR_VAR && e->var.v == var.v;
-    for (int i = 0; i < e->n_args && !any; i++)
-        any = reads(s, e->arg[i], var);
-    return any;
-}
-
-/* Somebody but its own steps wants to know the sum before it is complete. */
-static bool is_read(const Dots *s, const LStmt *t, LVarId var)
-{
-    if (t->kind == LSTMT_SET && t->var.v == var.v)
-        return false;
-    bool any = (t->a.v && reads(s, t->a, var)) || (t->b.v && reads(s, t->b, var));
-    for (uint32_t i = 0; i < t->body.n && !any; i++)
-        any = is_read(s, t->body.at[i], var);
-    for (uint32_t i = 0; i < t->orelse.n && !any; i++)
-        any = is_read(s, t->orelse.at[i], var);
-    return any;
+    PASS_FOREACH (t, (&(LBlock){ .at = body->at, .n = n })) {
+        if (t->kind == LSTMT_SET && t->var.v == var.v)
+            continue;
+        PASS_STMT_PARTS (e, s->p, NULL, 0, t)
+            if (e->kind == LEXPR_VAR && e->var.v == var.v)
+                return true;
+    }
+    return false;
 }
 
 static bool is_start(const Dots *s, const LStmt *t)
@@ -365,29 +356,20 @@ static void look(Dots *s)
     for (uint32_t i = 0; i < s->n; i++) {
         Sum *sum = &s->sum[i];
         const bool real = tessi_lexpr(s->p, sum->start->a)->type == TYPE_F32;
-        bool good = sum->table.v && (!real || (sum->most < EXACT && sum->raised));
-        for (uint32_t k = 0; k <= sum->last && good; k++)
-            good = !is_read(s, body->at[k], sum->start->var);
+        const bool good = sum->table.v && (!real || (sum->most < EXACT && sum->raised))
+                          && !is_read(s, body, sum->last + 1, sum->start->var);
         if (!good && !sum->dropped)
             sum->dropped = s->changed = true;
     }
-}
-
-static bool is_long(const Dots *s, LExprId id)
-{
-    const LExpr *e = tessi_lexpr(s->p, id);
-    bool any = e->type != TYPE_INDEX && tessi_type_info(e->type)->bytes > 4;
-    for (int i = 0; i < e->n_args && !any; i++)
-        any = is_long(s, e->arg[i]);
-    return any;
 }
 
 /* Some value has 64 bits: words of four bytes would be in lanes of as many. */
 static bool has_long(const Dots *s, const LBlock *block)
 {
     PASS_FOREACH (t, block)
-        if ((t->a.v && is_long(s, t->a)) || (t->b.v && is_long(s, t->b)))
-            return true;
+        PASS_STMT_PARTS (e, s->p, NULL, 0, t)
+            if (e->type != TYPE_INDEX && tessi_type_info(e->type)->bytes > 4)
+                return true;
     return false;
 }
 

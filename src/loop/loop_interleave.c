@@ -65,15 +65,14 @@ static Strand *find_strand(Interleaver *v, const Strand *strand)
 
 static void note_rows(Interleaver *v, LExprId id)
 {
-    if (!id.v || v->noted[id.v] == v->stamp)
-        return;
-    v->noted[id.v] = v->stamp;
-    const LExpr *e = tessi_lexpr(v->p, id);
-    if (e->kind == LEXPR_LOAD)
+    PASS_PARTS (e, v->p, v->noted, v->stamp, id) {
+        Strand strand;
+        int64_t constant;
+        if (e->kind != LEXPR_LOAD)
+            continue;
         v->loaded[e->buffer.v] = v->stamp;
-    Strand strand;
-    int64_t constant;
-    if (e->kind == LEXPR_LOAD && strand_of(v->p, e, &strand, &constant)) {
+        if (!strand_of(v->p, e, &strand, &constant))
+            continue;
         Strand *known = find_strand(v, &strand);
         strand.first = constant;
         if (!known)
@@ -81,8 +80,6 @@ static void note_rows(Interleaver *v, LExprId id)
         else if (known->first > constant)
             known->first = constant;
     }
-    for (int i = 0; i < e->n_args; i++)
-        note_rows(v, e->arg[i]);
 }
 
 static int64_t row_of(Interleaver *v, const LExpr *load)

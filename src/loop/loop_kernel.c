@@ -78,13 +78,8 @@ static bool runs_over_grid(const KernelCheck *c, const LStmt *s)
 
 static bool loads_local(const LoopProgram *p, LExprId id)
 {
-    if (!id.v)
-        return false;
-    const LExpr *e = tessi_lexpr(p, id);
-    if (e->kind == LEXPR_LOAD && p->buffers.at[e->buffer.v].kind == LBUF_LOCAL)
-        return true;
-    for (int i = 0; i < e->n_args; i++)
-        if (loads_local(p, e->arg[i]))
+    PASS_PARTS (e, p, NULL, 0, id)
+        if (e->kind == LEXPR_LOAD && p->buffers.at[e->buffer.v].kind == LBUF_LOCAL)
             return true;
     return false;
 }
@@ -94,26 +89,12 @@ static bool is_held(const KernelCheck *c, LBufferId b)
     return b.v && c->p->buffers.at[b.v].held;
 }
 
-static bool loads_held(const KernelCheck *c, LExprId id)
-{
-    if (!id.v)
-        return false;
-    const LExpr *e = tessi_lexpr(c->p, id);
-    if (e->kind == LEXPR_LOAD && is_held(c, e->buffer))
-        return true;
-    for (int i = 0; i < e->n_args; i++)
-        if (loads_held(c, e->arg[i]))
-            return true;
-    return false;
-}
-
 /* Held buffers are used where each thread is what it was in the loops before. */
 static const char *check_held(const KernelCheck *c, const LStmt *s)
 {
-    bool held =
-        is_held(c, s->buffer) || is_held(c, s->other) || loads_held(c, s->a) || loads_held(c, s->b);
-    for (int i = 0; i < s->n_index; i++)
-        held = held || loads_held(c, s->index[i]);
+    bool held = is_held(c, s->buffer) || is_held(c, s->other);
+    PASS_STMT_PARTS (e, c->p, NULL, 0, s)
+        held = held || (e->kind == LEXPR_LOAD && is_held(c, e->buffer));
     if (held && !c->line_of_threads)
         return fault(c, "a held buffer is used where threads have not one iteration each");
     if (s->kind == LSTMT_PRODUCT

@@ -21,25 +21,12 @@ static void touch(LifeFinder *f, LBufferId b)
     life->last = f->function;
 }
 
-static void find_in_expr(LifeFinder *f, LExprId id)
-{
-    if (!id.v || f->seen[id.v] == f->function + 1)
-        return;
-    f->seen[id.v] = f->function + 1;
-    const LExpr *e = tessi_lexpr(f->p, id);
-    if (e->kind == LEXPR_LOAD)
-        touch(f, e->buffer);
-    for (int i = 0; i < e->n_args; i++)
-        find_in_expr(f, e->arg[i]);
-}
-
 static void find_in_block(LifeFinder *f, const LBlock *block)
 {
     PASS_FOREACH (s, block) {
-        find_in_expr(f, s->a);
-        find_in_expr(f, s->b);
-        for (int k = 0; k < s->n_index; k++)
-            find_in_expr(f, s->index[k]);
+        PASS_STMT_PARTS (e, f->p, f->seen, f->function + 1, s)
+            if (e->kind == LEXPR_LOAD)
+                touch(f, e->buffer);
         if (s->buffer.v)
             touch(f, s->buffer);
         if (s->other.v)

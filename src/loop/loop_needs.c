@@ -20,18 +20,14 @@ static void mark(Marker *m, bool *place)
 
 static void mark_expr(Marker *m, LExprId id)
 {
-    if (!id.v || m->needs->seen[id.v] == m->needs->stamp)
-        return;
-    m->needs->seen[id.v] = m->needs->stamp;
-    const LExpr *e = tessi_lexpr(m->p, id);
-    if (e->kind == LEXPR_VAR)
-        mark(m, &m->needs->var[e->var.v]);
-    if (e->kind == LEXPR_LOAD) {
-        mark(m, &m->needs->buffer[e->buffer.v]);
-        mark(m, &m->needs->loaded[e->buffer.v]);
+    PASS_PARTS (e, m->p, m->needs->seen, m->needs->stamp, id) {
+        if (e->kind == LEXPR_VAR)
+            mark(m, &m->needs->var[e->var.v]);
+        if (e->kind == LEXPR_LOAD) {
+            mark(m, &m->needs->buffer[e->buffer.v]);
+            mark(m, &m->needs->loaded[e->buffer.v]);
+        }
     }
-    for (int i = 0; i < e->n_args; i++)
-        mark_expr(m, e->arg[i]);
 }
 
 static bool mark_block(Marker *m, const LBlock *block);

@@ -121,19 +121,76 @@ void tessi_pass_definitions(const LBlock *block, const LStmt **definition)
             definition[s->var.v] = s;
 }
 
-static bool loads(const LoopProgram *p, LExprId id, LBufferId b)
-{
-    const LExpr *e = tessi_lexpr(p, id);
-    bool any = e->kind == LEXPR_LOAD && e->buffer.v == b.v;
-    for (int i = 0; i < e->n_args && !any; i++)
-        any = loads(p, e->arg[i], b);
-    return any;
-}
-
 bool tessi_pass_loads(const LoopProgram *p, const LBlock *block, LBufferId b)
 {
     PASS_FOREACH (t, block)
-        if (loads(p, t->a, b) || loads(p, t->b, b))
-            return true;
+        PASS_STMT_PARTS (e, p, NULL, 0, t)
+            if (e->kind == LEXPR_LOAD && e->buffer.v == b.v)
+                return true;
     return false;
+}
+
+PassParts *tessi_pass_parts(PassParts *w, const LoopProgram *p, uint32_t *met, uint32_t stamp,
+                            LExprId id)
+{
+    w->p = p;
+    w->met = met;
+    w->stamp = stamp;
+    w->root[0] = id;
+    w->n_roots = 1;
+    w->next_root = w->depth = 0;
+    return w;
+}
+
+PassParts *tessi_pass_stmt_parts(PassParts *w, const LoopProgram *p, uint32_t *met, uint32_t stamp,
+                                 const LStmt *s)
+{
+    tessi_pass_parts(w, p, met, stamp, s->a);
+    w->root[w->n_roots++] = s->b;
+    for (int d = 0; d < s->n_index; d++)
+        w->root[w->n_roots++] = s->index[d];
+    return w;
+}
+
+/* The next argument of the part in hand, or of one around it, or the next value; false: there is none. */
+static bool find_part(PassParts *w, LExprId *id)
+{
+    for (; w->depth; w->depth--) {
+        const LExpr *e = tessi_lexpr(w->p, w->at[w->depth - 1]);
+        uint8_t *next = &w->next[w->depth - 1];
+        if (*next < e->n_args) {
+            *id = e->arg[(*next)++];
+            return true;
+        }
+    }
+    if (w->next_root == w->n_roots)
+        return false;
+    *id = w->root[w->next_root++];
+    return true;
+}
+
+const LExpr *tessi_pass_next_part(PassParts *w)
+{
+    LExprId id;
+    while (find_part(w, &id)) {
+        if (!id.v || w->depth == PASS_MOST_DEPTH || (w->met && w->met[id.v] == w->stamp))
+            continue;
+        if (w->met)
+            w->met[id.v] = w->stamp;
+        w->at[w->depth] = id;
+        w->next[w->depth++] = 0;
+        return tessi_lexpr(w->p, id);
+    }
+    return NULL;
+}
+
+bool tessi_pass_is_short(const LoopProgram *p, LExprId id)
+{
+    enum { LONGEST = 3 };
+    int n = 0;
+    PASS_PARTS (e, p, NULL, 0, id)
+        if (++n > LONGEST || e->kind == LEXPR_LOAD || e->kind == LEXPR_CAST || e->kind == LEXPR_SAT
+            || (e->kind == LEXPR_VAR && p->vars.at[e->var.v].is_mutable))
+            return false;
+    return true;
 }

@@ -41,6 +41,33 @@ LStmt *tessi_pass_next(PassWalk *w);
 #define PASS_FOREACH(s, block)                                                                   \
     for (PassWalk walk_##s = tessi_pass_walk(block), *at_##s = &walk_##s; at_##s; at_##s = NULL) \
         for (LStmt *s = tessi_pass_next(at_##s); s; s = tessi_pass_next(at_##s))
+/* Where a walk over the parts of values is: its values, and from one of them down to the part in hand. The verifier
+ * refuses programs whose values are deeper. */
+enum { PASS_MOST_ROOTS = LOOP_MAX_DIMS + 2, PASS_MOST_DEPTH = LOOP_MAX_EXPR_DEPTH + 1 };
+typedef struct PassParts {
+    const LoopProgram *p;
+    uint32_t *met, stamp; /* by LExprId: the walk that came to it; NULL: shared parts come again */
+    uint32_t n_roots, next_root, depth;
+    LExprId root[PASS_MOST_ROOTS], at[PASS_MOST_DEPTH];
+    uint8_t next[PASS_MOST_DEPTH]; /* argument of each of these */
+} PassParts;
+PassParts *tessi_pass_parts(PassParts *w, const LoopProgram *p, uint32_t *met, uint32_t stamp,
+                            LExprId id);
+PassParts *tessi_pass_stmt_parts(PassParts *w, const LoopProgram *p, uint32_t *met, uint32_t stamp,
+                                 const LStmt *s);
+const LExpr *tessi_pass_next_part(PassParts *w);
+/* A value, if there is one, and all that it is made of, what is around others first. */
+#define PASS_PARTS(e, p, met, stamp, id)                                                       \
+    for (PassParts walk_##e, *in_##e = tessi_pass_parts(&walk_##e, p, met, stamp, id); in_##e; \
+         in_##e = NULL)                                                                        \
+        for (const LExpr *e = tessi_pass_next_part(in_##e); e; e = tessi_pass_next_part(in_##e))
+/* The same of all values of a statement. */
+#define PASS_STMT_PARTS(e, p, met, stamp, s)                                                       \
+    for (PassParts walk_##e, *in_##e = tessi_pass_stmt_parts(&walk_##e, p, met, stamp, s); in_##e; \
+         in_##e = NULL)                                                                            \
+        for (const LExpr *e = tessi_pass_next_part(in_##e); e; e = tessi_pass_next_part(in_##e))
+/* It has few parts, and is the same wherever it stands: it needs no name. */
+bool tessi_pass_is_short(const LoopProgram *p, LExprId id);
 /* The statement that defines each variable, by LVarId: the last one, where there are several. */
 void tessi_pass_definitions(const LBlock *block, const LStmt **definition);
 /* Some value of the block loads from the buffer. */

@@ -77,48 +77,31 @@ static void drop(Channels *c, LBufferId b)
         group->dropped = c->changed = true;
 }
 
-static void drop_value(Channels *c, LExprId id)
-{
-    if (!id.v || c->seen[id.v] == c->stamp)
-        return;
-    c->seen[id.v] = c->stamp;
-    const LExpr *e = tessi_lexpr(c->p, id);
-    if (e->kind == LEXPR_LOAD)
-        drop(c, e->buffer);
-    for (int i = 0; i < e->n_args; i++)
-        drop_value(c, e->arg[i]);
-}
-
 /* Images in between that these statements touch stay as they are. */
 static void drop_all(Channels *c, const LBlock *block)
 {
     PASS_FOREACH (s, block) {
-        drop_value(c, s->a);
-        drop_value(c, s->b);
+        PASS_STMT_PARTS (e, c->p, c->seen, c->stamp, s)
+            if (e->kind == LEXPR_LOAD)
+                drop(c, e->buffer);
         drop(c, s->buffer);
         drop(c, s->other);
     }
 }
 
-static bool uses_dropped_value(Channels *c, LExprId id)
+static bool is_dropped(const Channels *c, LBufferId b)
 {
-    if (!id.v || c->seen[id.v] == c->stamp)
-        return false;
-    c->seen[id.v] = c->stamp;
-    const LExpr *e = tessi_lexpr(c->p, id);
-    bool any = e->kind == LEXPR_LOAD && c->group[e->buffer.v]
-               && c->groups.at[c->group[e->buffer.v] - 1].dropped;
-    for (int i = 0; i < e->n_args && !any; i++)
-        any = uses_dropped_value(c, e->arg[i]);
-    return any;
+    return c->group[b.v] && c->groups.at[c->group[b.v] - 1].dropped;
 }
 
 static bool uses_dropped(Channels *c, const LBlock *block)
 {
     PASS_FOREACH (s, block) {
-        const uint32_t group = s->buffer.v ? c->group[s->buffer.v] : 0;
-        if ((group && c->groups.at[group - 1].dropped) || uses_dropped_value(c, s->a))
+        if (is_dropped(c, s->buffer))
             return true;
+        PASS_STMT_PARTS (e, c->p, c->seen, c->stamp, s)
+            if (e->kind == LEXPR_LOAD && is_dropped(c, e->buffer))
+                return true;
     }
     return false;
 }

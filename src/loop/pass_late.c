@@ -20,36 +20,18 @@ static void touch(Late *l, uint32_t *table, LBufferId b)
                    && !l->p->buffers.at[b.v].lanes);
 }
 
-static void note_loads(Late *l, LExprId id)
-{
-    if (!id.v || l->seen[id.v] == l->stamp)
-        return;
-    l->seen[id.v] = l->stamp;
-    const LExpr *e = tessi_lexpr(l->p, id);
-    if (e->kind == LEXPR_LOAD)
-        touch(l, l->loaded, e->buffer);
-    for (int i = 0; i < e->n_args; i++)
-        note_loads(l, e->arg[i]);
-}
-
-static void note(Late *l, const LBlock *block)
-{
-    PASS_FOREACH (s, block) {
-        note_loads(l, s->a);
-        note_loads(l, s->b);
-        for (int d = 0; d < s->n_index; d++)
-            note_loads(l, s->index[d]);
-        if (s->kind == LSTMT_STORE)
-            touch(l, l->stored, s->buffer);
-    }
-}
-
 /* Nothing that the loop stores is loaded in it. */
 static bool can_wait(Late *l, const LBlock *block)
 {
     l->stamp++;
     l->meets = false;
-    note(l, block);
+    PASS_FOREACH (s, block) {
+        PASS_STMT_PARTS (e, l->p, l->seen, l->stamp, s)
+            if (e->kind == LEXPR_LOAD)
+                touch(l, l->loaded, e->buffer);
+        if (s->kind == LSTMT_STORE)
+            touch(l, l->stored, s->buffer);
+    }
     return !l->meets;
 }
 

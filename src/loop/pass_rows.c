@@ -81,11 +81,8 @@ static bool is_window(const Row *row)
 
 static bool is_constant(const Rows *r, LExprId id)
 {
-    const LExpr *e = tessi_lexpr(r->p, id);
-    if (e->kind == LEXPR_LOAD || (e->kind == LEXPR_VAR && r->set[e->var.v] == r->loop))
-        return false;
-    for (int i = 0; i < e->n_args; i++)
-        if (!is_constant(r, e->arg[i]))
+    PASS_PARTS (e, r->p, NULL, 0, id)
+        if (e->kind == LEXPR_LOAD || (e->kind == LEXPR_VAR && r->set[e->var.v] == r->loop))
             return false;
     return true;
 }
@@ -347,18 +344,6 @@ typedef struct Uses {
     uint32_t *seen, *used, loop; /* by LExprId and LVarId: the number of the loop that has it */
 } Uses;
 
-static void note_uses(Uses *u, LExprId id)
-{
-    if (!id.v || u->seen[id.v] == u->loop)
-        return;
-    u->seen[id.v] = u->loop;
-    const LExpr *e = tessi_lexpr(u->p, id);
-    if (e->kind == LEXPR_VAR)
-        u->used[e->var.v] = u->loop;
-    for (int i = 0; i < e->n_args; i++)
-        note_uses(u, e->arg[i]);
-}
-
 /* Whether any went: what these asked for may be of no use then. */
 static bool drop_unused(const Uses *u, LBlock *block)
 {
@@ -387,12 +372,10 @@ static void drop_names(Rows *r)
     VEC_FOREACH (LStmt *, loop, &r->left) {
         do {
             u.loop++;
-            PASS_FOREACH (s, &(*loop)->body) {
-                note_uses(&u, s->a);
-                note_uses(&u, s->b);
-                for (int k = 0; k < s->n_index; k++)
-                    note_uses(&u, s->index[k]);
-            }
+            PASS_FOREACH (s, &(*loop)->body)
+                PASS_STMT_PARTS (e, u.p, u.seen, u.loop, s)
+                    if (e->kind == LEXPR_VAR)
+                        u.used[e->var.v] = u.loop;
         } while (drop_unused(&u, &(*loop)->body));
     }
 }

@@ -314,14 +314,12 @@ static LExprIds pixels(const Slide *s)
 /* An element of an image, by an index without names of the window's own. */
 static bool is_of_image(const Slide *s, LExprId id)
 {
-    const LExpr *e = tessi_lexpr(s->v->p, id);
-    if (e->kind == LEXPR_LOAD && s->v->p->buffers.at[e->buffer.v].kind == LBUF_LOCAL)
-        return false;
-    if (e->kind == LEXPR_VAR && (moving(s, e->var)->kind || moving(s, e->var)->motion.point))
-        return false;
-    for (int i = 0; i < e->n_args; i++)
-        if (!is_of_image(s, e->arg[i]))
+    PASS_PARTS (e, s->v->p, NULL, 0, id) {
+        if (e->kind == LEXPR_LOAD && s->v->p->buffers.at[e->buffer.v].kind == LBUF_LOCAL)
             return false;
+        if (e->kind == LEXPR_VAR && (moving(s, e->var)->kind || moving(s, e->var)->motion.point))
+            return false;
+    }
     return true;
 }
 

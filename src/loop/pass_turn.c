@@ -89,12 +89,10 @@ static LExprId named(const Pass *s, LExprId id)
 
 static bool is_outside(const Pass *s, LExprId id)
 {
-    const LExpr *e = tessi_lexpr(s->p, id);
-    if (e->kind == LEXPR_LOAD
-        || (e->kind == LEXPR_VAR && (s->p->vars.at[e->var.v].is_mutable || s->inside[e->var.v])))
-        return false;
-    for (int i = 0; i < e->n_args; i++)
-        if (!is_outside(s, e->arg[i]))
+    PASS_PARTS (e, s->p, NULL, 0, id)
+        if (e->kind == LEXPR_LOAD
+            || (e->kind == LEXPR_VAR
+                && (s->p->vars.at[e->var.v].is_mutable || s->inside[e->var.v])))
             return false;
     return true;
 }

@@ -185,14 +185,9 @@ static bool check_conversion(Vectors *v, const LExpr *e)
 /* Notes what the uniform parts load. */
 static void note_loads(Vectors *v, LExprId id)
 {
-    const LExpr *e = tessi_lexpr(v->p, id);
-    if (v->noted[id.v] == v->stamp)
-        return;
-    v->noted[id.v] = v->stamp;
-    if (e->kind == LEXPR_LOAD)
-        touch(v, v->loaded, e->buffer);
-    for (int i = 0; i < e->n_args; i++)
-        note_loads(v, e->arg[i]);
+    PASS_PARTS (e, v->p, v->noted, v->stamp, id)
+        if (e->kind == LEXPR_LOAD)
+            touch(v, v->loaded, e->buffer);
 }
 
 /* An index whose value the lanes hold: as the narrow integer that it is, else in 32 bits where these suffice. */

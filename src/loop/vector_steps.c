@@ -2,24 +2,10 @@
  * may be computed twice, else point by point; ranges shorter than a vector run point by point. */
 #include "loop/vector.h"
 
-static bool is_short(const LoopProgram *p, LExprId id, int *room)
-{
-    const LExpr *e = tessi_lexpr(p, id);
-    if (--*room < 0 || e->kind == LEXPR_LOAD || e->kind == LEXPR_CAST || e->kind == LEXPR_SAT
-        || (e->kind == LEXPR_VAR && p->vars.at[e->var.v].is_mutable))
-        return false;
-    for (int i = 0; i < e->n_args; i++)
-        if (!is_short(p, e->arg[i], room))
-            return false;
-    return true;
-}
-
 /* A bound that is used again and again has a name unless it is short. */
 static LExprId bound(Vectors *v, const LStmt *loop, LExprId id, const char *name, LBlock *out)
 {
-    enum { LONGEST = 3 }; /* nodes */
-    int room = LONGEST;
-    if (is_short(v->p, id, &room))
+    if (tessi_pass_is_short(v->p, id))
         return id;
     const char *var = v->p->vars.at[loop->var.v].name;
     name = tessi_sprintf(v->p->arena, "%s_%s", var ? var : "", name);

@@ -1,5 +1,6 @@
 /* What the strip machine's compiler asks about loops: whether their points may be computed side by side, what they
  * store to, and where values are used last. */
+#include "loop/pass.h"
 #include "vm/vm_compile.h"
 
 /* ---- Independence ------------------------------------------------------------------------------ */
@@ -22,18 +23,6 @@ static uint8_t *touched(Look *l, LBufferId b)
     return &t->how;
 }
 
-static void look_at(Look *l, LExprId id)
-{
-    if (!id.v || l->c->looked_at[id.v] == l->c->look_stamp)
-        return;
-    l->c->looked_at[id.v] = l->c->look_stamp;
-    const LExpr *e = tessi_lexpr(l->c->p, id);
-    if (e->kind == LEXPR_LOAD)
-        *touched(l, e->buffer) |= LOADED;
-    for (int i = 0; i < e->n_args; i++)
-        look_at(l, e->arg[i]);
-}
-
 /* The index is the loop's variable, so that each point has an element of its own. */
 static bool names_point(const Look *l, const LStmt *s)
 {
@@ -45,14 +34,11 @@ static bool names_point(const Look *l, const LStmt *s)
     return false;
 }
 
-static void look_at_block(Look *l, const LBlock *block);
-
 static void look_at_stmt(Look *l, const LStmt *s)
 {
-    look_at(l, s->a);
-    look_at(l, s->b);
-    for (int d = 0; d < s->n_index; d++)
-        look_at(l, s->index[d]);
+    PASS_STMT_PARTS (e, l->c->p, l->c->looked_at, l->c->look_stamp, s)
+        if (e->kind == LEXPR_LOAD)
+            *touched(l, e->buffer) |= LOADED;
     switch (s->kind) {
     case LSTMT_LET:
     case LSTMT_VAR: l->c->declared[s->var.v] = l->c->look_stamp; break;
@@ -78,14 +64,6 @@ static void look_at_stmt(Look *l, const LStmt *s)
     case LSTMT_MOVE: l->fault = "it moves lines"; break;
     default: break;
     }
-    look_at_block(l, &s->body);
-    look_at_block(l, &s->orelse);
-}
-
-static void look_at_block(Look *l, const LBlock *block)
-{
-    for (uint32_t i = 0; i < block->n && !l->fault; i++)
-        look_at_stmt(l, block->at[i]);
 }
 
 const char *tessi_vm_dependent(VmCompile *c, const LStmt *loop)
@@ -93,7 +71,9 @@ const char *tessi_vm_dependent(VmCompile *c, const LStmt *loop)
     Look l = { .c = c, .loop = loop };
     c->look_stamp++;
     c->touched_buffers.n = 0;
-    look_at_block(&l, &loop->body);
+    PASS_FOREACH (s, &loop->body)
+        if (!l.fault)
+            look_at_stmt(&l, s);
     for (uint32_t i = 0; i < c->touched_buffers.n && !l.fault; i++) {
         const uint8_t t = c->touched[c->touched_buffers.at[i].v].how;
         if (!(t & INNER) && (t & (STORED | ADDED)) && (t & LOADED))
@@ -129,30 +109,15 @@ void tessi_vm_note_stores(VmCompile *c, const LBlock *block)
 
 /* ---- Last uses --------------------------------------------------------------------------------- */
 
-static void use(VmCompile *c, LExprId id)
+static void use_in(VmCompile *c, const LBlock *block)
 {
-    if (!id.v || c->used_at[id.v] == c->use_stamp)
-        return;
-    c->used_at[id.v] = c->use_stamp;
-    const LExpr *e = tessi_lexpr(c->p, id);
-    if (e->kind == LEXPR_VAR)
-        c->last_use[e->var.v] = c->use_stamp;
-    for (int i = 0; i < e->n_args; i++)
-        use(c, e->arg[i]);
-}
-
-static void use_in(VmCompile *c, const LStmt *s)
-{
-    use(c, s->a);
-    use(c, s->b);
-    for (int d = 0; d < s->n_index; d++)
-        use(c, s->index[d]);
-    if (s->kind == LSTMT_SET || s->kind == LSTMT_LET || s->kind == LSTMT_VAR)
-        c->last_use[s->var.v] = c->use_stamp;
-    for (uint32_t i = 0; i < s->body.n; i++)
-        use_in(c, s->body.at[i]);
-    for (uint32_t i = 0; i < s->orelse.n; i++)
-        use_in(c, s->orelse.at[i]);
+    PASS_FOREACH (s, block) {
+        PASS_STMT_PARTS (e, c->p, c->used_at, c->use_stamp, s)
+            if (e->kind == LEXPR_VAR)
+                c->last_use[e->var.v] = c->use_stamp;
+        if (s->kind == LSTMT_SET || s->kind == LSTMT_LET || s->kind == LSTMT_VAR)
+            c->last_use[s->var.v] = c->use_stamp;
+    }
 }
 
 VmVars *tessi_vm_last_uses(VmCompile *c, const LBlock *block)
@@ -161,7 +126,7 @@ VmVars *tessi_vm_last_uses(VmCompile *c, const LBlock *block)
     const uint32_t before = c->use_stamp;
     for (uint32_t i = 0; i < block->n; i++) {
         c->use_stamp++;
-        use_in(c, block->at[i]);
+        use_in(c, &(LBlock){ .at = block->at + i, .n = 1 });
     }
     for (uint32_t i = 0; i < block->n; i++) {
         const LStmt *s = block->at[i];
