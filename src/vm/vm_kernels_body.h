@@ -114,19 +114,15 @@ typedef int64_t vm_idx VM_ANYWHERE;
     VM_TWO_STEPS(T, s, min, max) \
     VM_TWO_STEPS(T, s, max, min) \
     VM_TWO_STEPS(T, s, max, max)
+#define VM_INFIX(T, s, name, op)              \
+    static inline T vm_##name##_##s(T a, T b) \
+    {                                         \
+        return (T)(a op b);                   \
+    }
 #define VM_BITS_OF(T, s)                     \
-    static inline T vm_and_##s(T a, T b)     \
-    {                                        \
-        return (T)(a & b);                   \
-    }                                        \
-    static inline T vm_or_##s(T a, T b)      \
-    {                                        \
-        return (T)(a | b);                   \
-    }                                        \
-    static inline T vm_xor_##s(T a, T b)     \
-    {                                        \
-        return (T)(a ^ b);                   \
-    }                                        \
+    VM_INFIX(T, s, and, &)                   \
+    VM_INFIX(T, s, or, |)                    \
+    VM_INFIX(T, s, xor, ^)                   \
     VM_BINARY(k_and_##s, s, s, vm_and_##s)   \
     VM_BINARY(k_or_##s, s, s, vm_or_##s)     \
     VM_BINARY(k_xor_##s, s, s, vm_xor_##s)   \
@@ -240,98 +236,35 @@ VM_SELECT(u32, 32, vm_select_u32)
 VM_SELECT(u64, 64, vm_select_u64)
 
 /* ---- Conversions: from each type; a plain cast where that is what the prelude's rule says ------ */
-#define VM_TO_b(f, x)  ((x) != 0)
-#define VM_PLAIN(T, x) ((T)(x))
-#define VM_FROM_INTEGER(s)                           \
-    static inline bool vm_b_from_##s(vm_##s x)       \
-    {                                                \
-        return x != 0;                               \
-    }                                                \
-    static inline int8_t vm_i8_from_##s(vm_##s x)    \
-    {                                                \
-        return (int8_t)x;                            \
-    }                                                \
-    static inline uint8_t vm_u8_from_##s(vm_##s x)   \
-    {                                                \
-        return (uint8_t)x;                           \
-    }                                                \
-    static inline int16_t vm_i16_from_##s(vm_##s x)  \
-    {                                                \
-        return (int16_t)x;                           \
-    }                                                \
-    static inline uint16_t vm_u16_from_##s(vm_##s x) \
-    {                                                \
-        return (uint16_t)x;                          \
-    }                                                \
-    static inline int32_t vm_i32_from_##s(vm_##s x)  \
-    {                                                \
-        return (int32_t)x;                           \
-    }                                                \
-    static inline uint32_t vm_u32_from_##s(vm_##s x) \
-    {                                                \
-        return (uint32_t)x;                          \
-    }                                                \
-    static inline int64_t vm_i64_from_##s(vm_##s x)  \
-    {                                                \
-        return (int64_t)x;                           \
-    }                                                \
-    static inline uint64_t vm_u64_from_##s(vm_##s x) \
-    {                                                \
-        return (uint64_t)x;                          \
-    }                                                \
-    static inline float vm_f32_from_##s(vm_##s x)    \
-    {                                                \
-        return (float)x;                             \
-    }                                                \
-    static inline double vm_f64_from_##s(vm_##s x)   \
-    {                                                \
-        return (double)x;                            \
+#define VM_FROM(T, to, s, value)                 \
+    static inline T vm_##to##_from_##s(vm_##s x) \
+    {                                            \
+        return value;                            \
     }
-#define VM_FROM_REAL(s)                              \
-    static inline bool vm_b_from_##s(vm_##s x)       \
-    {                                                \
-        return x != 0;                               \
-    }                                                \
-    static inline int8_t vm_i8_from_##s(vm_##s x)    \
-    {                                                \
-        return tess_i8_from_##s(x);                  \
-    }                                                \
-    static inline uint8_t vm_u8_from_##s(vm_##s x)   \
-    {                                                \
-        return tess_u8_from_##s(x);                  \
-    }                                                \
-    static inline int16_t vm_i16_from_##s(vm_##s x)  \
-    {                                                \
-        return tess_i16_from_##s(x);                 \
-    }                                                \
-    static inline uint16_t vm_u16_from_##s(vm_##s x) \
-    {                                                \
-        return tess_u16_from_##s(x);                 \
-    }                                                \
-    static inline int32_t vm_i32_from_##s(vm_##s x)  \
-    {                                                \
-        return tess_i32_from_##s(x);                 \
-    }                                                \
-    static inline uint32_t vm_u32_from_##s(vm_##s x) \
-    {                                                \
-        return tess_u32_from_##s(x);                 \
-    }                                                \
-    static inline int64_t vm_i64_from_##s(vm_##s x)  \
-    {                                                \
-        return tess_i64_from_##s(x);                 \
-    }                                                \
-    static inline uint64_t vm_u64_from_##s(vm_##s x) \
-    {                                                \
-        return tess_u64_from_##s(x);                 \
-    }                                                \
-    static inline float vm_f32_from_##s(vm_##s x)    \
-    {                                                \
-        return (float)x;                             \
-    }                                                \
-    static inline double vm_f64_from_##s(vm_##s x)   \
-    {                                                \
-        return (double)x;                            \
-    }
+#define VM_FROM_INTEGER(s)                 \
+    VM_FROM(bool, b, s, x != 0)            \
+    VM_FROM(int8_t, i8, s, (int8_t)x)      \
+    VM_FROM(uint8_t, u8, s, (uint8_t)x)    \
+    VM_FROM(int16_t, i16, s, (int16_t)x)   \
+    VM_FROM(uint16_t, u16, s, (uint16_t)x) \
+    VM_FROM(int32_t, i32, s, (int32_t)x)   \
+    VM_FROM(uint32_t, u32, s, (uint32_t)x) \
+    VM_FROM(int64_t, i64, s, (int64_t)x)   \
+    VM_FROM(uint64_t, u64, s, (uint64_t)x) \
+    VM_FROM(float, f32, s, (float)x)       \
+    VM_FROM(double, f64, s, (double)x)
+#define VM_FROM_REAL(s)                             \
+    VM_FROM(bool, b, s, x != 0)                     \
+    VM_FROM(int8_t, i8, s, tess_i8_from_##s(x))     \
+    VM_FROM(uint8_t, u8, s, tess_u8_from_##s(x))    \
+    VM_FROM(int16_t, i16, s, tess_i16_from_##s(x))  \
+    VM_FROM(uint16_t, u16, s, tess_u16_from_##s(x)) \
+    VM_FROM(int32_t, i32, s, tess_i32_from_##s(x))  \
+    VM_FROM(uint32_t, u32, s, tess_u32_from_##s(x)) \
+    VM_FROM(int64_t, i64, s, tess_i64_from_##s(x))  \
+    VM_FROM(uint64_t, u64, s, tess_u64_from_##s(x)) \
+    VM_FROM(float, f32, s, (float)x)                \
+    VM_FROM(double, f64, s, (double)x)
 VM_FROM_INTEGER(b)
 VM_FROM_INTEGER(i8)
 VM_FROM_INTEGER(u8)
