@@ -729,6 +729,15 @@ void tessi_plan_limit_code(const PlanFacts *f, Plan *p)
     }
 }
 
+const char *tessi_plan_fault(Arena *a, const PlanGroup *group, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    const char *what = tessi_vsprintf(a, fmt, args);
+    va_end(args);
+    return tessi_sprintf(a, "group '%s': %s", group->name, what);
+}
+
 const char *tessi_plan_too_deep(Arena *a)
 {
     return tessi_sprintf(

@@ -255,6 +255,9 @@ void tessi_plan_limit_rows(PlanFacts *f, const Plan *p, const PlanCodeSize *size
 /* Puts stages that were to be inlined into memory until no function has more nodes than PLAN_MAX_GROUP_NODES for
  * them. */
 void tessi_plan_limit_code(const PlanFacts *f, Plan *p);
+/* What is wrong with a group: "group 'blur': what". */
+const char *tessi_plan_fault(Arena *a, const PlanGroup *group, const char *fmt, ...)
+    TESS_PRINTF(3, 4);
 /* Why a stage of depth PLAN_MAX_INLINE_DEPTH is not inlined. */
 const char *tessi_plan_too_deep(Arena *a);
 

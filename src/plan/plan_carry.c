@@ -127,10 +127,9 @@ static const char *check_loops(Check *c, StageId *stage, uint32_t n, uint16_t ba
     if (!band)
         return NULL;
     if (!can_carry(c, &stages))
-        return tessi_sprintf(c->f->arena,
-                             "group '%s': bands are for split loops of CPUs over whole stages of "
-                             "two dimensions or more without windows",
-                             c->group->name);
+        return tessi_plan_fault(c->f->arena, c->group,
+                                "bands are for split loops of CPUs over whole stages of two "
+                                "dimensions or more without windows");
     const char *fault = tessi_plan_carries(c->f, c->p, stage, n, &carries);
     if (!fault && !carries.n)
         fault = tessi_sprintf(c->f->arena,

@@ -23,21 +23,19 @@ const char *tessi_plan_check_median(const PlanFacts *f, const Plan *p, const Pla
         return tessi_plan_check_median_kernel(f, group);
     if (group->members.n != 1 || tessi_level_tile(group, 0) || tessi_level_rows(&group->levels) > 1
         || group->transform || !tessi_stage_wide_median(f->g, f->walk, s, &median))
-        return tessi_sprintf(
-            a,
-            "group '%s': strips of medians are for the only window of one stage in "
-            "two dimensions, a median of a rectangle or of a shape known when compiling",
-            group->name);
+        return tessi_plan_fault(
+            a, group,
+            "strips of medians are for the only window of one stage in two dimensions, a median of "
+            "a rectangle or of a shape known when compiling");
     if (!group->counts && median.run)
-        return tessi_sprintf(a, "group '%s': histograms are for rectangles", group->name);
+        return tessi_plan_fault(a, group, "histograms are for rectangles");
     if (!group->counts && tessi_type_info(median.key)->bytes > 2)
-        return tessi_sprintf(a, "group '%s': histograms are for integers of 8 or 16 bits",
-                             group->name);
+        return tessi_plan_fault(a, group, "histograms are for integers of 8 or 16 bits");
     if (!group->strip
         || scratch_bytes(&median, group->counts, group->median, group->strip)
                > PLAN_MAX_SCRATCH_BYTES)
-        return tessi_sprintf(a, "group '%s': strips of medians have to fit %d bytes", group->name,
-                             PLAN_MAX_SCRATCH_BYTES);
+        return tessi_plan_fault(a, group, "strips of medians have to fit %d bytes",
+                                PLAN_MAX_SCRATCH_BYTES);
     return NULL;
 }
 

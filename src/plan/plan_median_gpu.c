@@ -62,13 +62,12 @@ const char *tessi_plan_check_median_kernel(const PlanFacts *f, const PlanGroup *
         || group->split != SPLIT_NONE
         || !tessi_stage_wide_median(f->g, f->walk, tessi_stage(f->g, group->members.at[0]),
                                     &median))
-        return tessi_sprintf(a,
-                             "group '%s': on GPUs strips of medians are kernels of kind 'median', "
-                             "not split, for the only window of one stage in two dimensions, a "
-                             "median of a rectangle or of a shape known when compiling",
-                             group->name);
+        return tessi_plan_fault(a, group,
+                                "on GPUs strips of medians are kernels of kind 'median', not "
+                                "split, for the only window of one stage in two dimensions, a "
+                                "median of a rectangle or of a shape known when compiling");
     if (!group->counts && median.run)
-        return tessi_sprintf(a, "group '%s': histograms are for rectangles", group->name);
+        return tessi_plan_fault(a, group, "histograms are for rectangles");
     if (group->strip != tessi_level_threads(&group->levels, 0)
         || tessi_level_outputs(&group->levels, 0) != 1
         || (group->counts ? group->median
@@ -76,32 +75,28 @@ const char *tessi_plan_check_median_kernel(const PlanFacts *f, const PlanGroup *
                                        * tessi_level_outputs(&group->levels, 1)
                           : tessi_level_threads(&group->levels, 1) != 1
                                 || tessi_level_outputs(&group->levels, 1) != 1))
-        return tessi_sprintf(a,
-                             "group '%s': on GPUs strips of medians have a column for each thread "
-                             "of a line, and by counting a row for each output",
-                             group->name);
+        return tessi_plan_fault(a, group,
+                                "on GPUs strips of medians have a column for each thread of a "
+                                "line, and by counting a row for each output");
     const PlanMarch march = tessi_level_march(&group->levels);
     if (march.least
         && (group->counts || march.most != group->median || march.least > march.most
             || march.ahead))
-        return tessi_sprintf(a,
-                             "group '%s': of medians only histograms march, not ahead, and at most "
-                             "the rows of their strips",
-                             group->name);
+        return tessi_plan_fault(
+            a, group,
+            "of medians only histograms march, not ahead, and at most the rows of their strips");
     if (!group->counts && !is_narrow(&median))
-        return tessi_sprintf(a, "group '%s': on GPUs histograms are for integers of 8 bits",
-                             group->name);
+        return tessi_plan_fault(a, group, "on GPUs histograms are for integers of 8 bits");
     if (group->network && !can_sort(&median))
-        return tessi_sprintf(a, "group '%s': networks of medians are for at most %d words",
-                             group->name, MEDIAN_MOST_SORTED);
+        return tessi_plan_fault(a, group, "networks of medians are for at most %d words",
+                                MEDIAN_MOST_SORTED);
     if (group->packed && !can_pair(&median, group))
-        return tessi_sprintf(a,
-                             "group '%s': networks of medians are packed for integers of at most "
-                             "16 bits and threads of 2 rows, 4 and so on",
-                             group->name);
+        return tessi_plan_fault(a, group,
+                                "networks of medians are packed for integers of at most 16 bits "
+                                "and threads of 2 rows, 4 and so on");
     if (shared_bytes(&median, group) > PLAN_MAX_SHARED_BYTES)
-        return tessi_sprintf(a, "group '%s': on GPUs strips of medians have to fit %d bytes",
-                             group->name, PLAN_MAX_SHARED_BYTES);
+        return tessi_plan_fault(a, group, "on GPUs strips of medians have to fit %d bytes",
+                                PLAN_MAX_SHARED_BYTES);
     return NULL;
 }
 

@@ -37,30 +37,27 @@ const char *tessi_plan_check_product(const PlanFacts *f, const Plan *p, const Pl
         || group->split != SPLIT_NONE
         || !tessi_stage_byte_product(f->g, f->walk, tessi_stage(f->g, group->members.at[0]),
                                      &product))
-        return tessi_sprintf(f->arena,
-                             "group '%s': products are for GPUs, not split, for the only window of "
-                             "one stage in two dimensions, a sum of bytes times whole weights up "
-                             "to 127, known when compiling, that nothing is rounded of",
-                             group->name);
+        return tessi_plan_fault(f->arena, group,
+                                "products are for GPUs, not split, for the only window of one "
+                                "stage in two dimensions, a sum of bytes times whole weights up to "
+                                "127, known when compiling, that nothing is rounded of");
     if (tessi_level_threads(&group->levels, 1) != 1 || threads % PLAN_WARP
         || tessi_level_outputs(&group->levels, 0) != 1
         || tessi_level_outputs(&group->levels, 1) != 1)
-        return tessi_sprintf(f->arena,
-                             "group '%s': products have one line of threads, whole warps, without "
-                             "outputs of their own",
-                             group->name);
+        return tessi_plan_fault(
+            f->arena, group,
+            "products have one line of threads, whole warps, without outputs of their own");
     if (group->product % PRODUCT_BLOCK_ROWS || !group->strip
         || group->strip % (threads / PLAN_WARP * PRODUCT_COLUMNS))
-        return tessi_sprintf(f->arena,
-                             "group '%s': products have a multiple of %d rows, and of %d columns "
-                             "for each warp",
-                             group->name, PRODUCT_BLOCK_ROWS, PRODUCT_COLUMNS);
+        return tessi_plan_fault(
+            f->arena, group, "products have a multiple of %d rows, and of %d columns for each warp",
+            PRODUCT_BLOCK_ROWS, PRODUCT_COLUMNS);
     const ProductTile tile = tile_of(&product, group);
     if (tile.bytes > PLAN_MAX_SHARED_BYTES || tile.read > threads)
-        return tessi_sprintf(f->arena,
-                             "group '%s': what blocks of products read has to fit %d bytes, and a "
-                             "row of it, four columns each, the threads",
-                             group->name, PLAN_MAX_SHARED_BYTES);
+        return tessi_plan_fault(f->arena, group,
+                                "what blocks of products read has to fit %d bytes, and a row of "
+                                "it, four columns each, the threads",
+                                PLAN_MAX_SHARED_BYTES);
     return NULL;
 }
 

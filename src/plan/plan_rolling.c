@@ -192,31 +192,28 @@ const char *tessi_plan_check_rolling(const PlanFacts *f, const Plan *p, const Pl
     Scan s = { .f = f, .p = p, .group = group };
     if (group->members.n != 1 || tessi_level_tile(group, 0) || !scan(&s, group->members.at[0])
         || s.found.own)
-        return tessi_sprintf(f->arena,
-                             "group '%s': rolling sums are for one whole stage of two dimensions, "
-                             "with windows of one range over stored images whose rows move with "
-                             "the first variable of the window",
-                             group->name);
+        return tessi_plan_fault(
+            f->arena, group,
+            "rolling sums are for one whole stage of two dimensions, with windows of one range "
+            "over stored images whose rows move with the first variable of the window");
     if (tessi_level_threads(&group->levels, 1) != 1 || tessi_level_outputs(&group->levels, 1) != 1
         || group->split != SPLIT_NONE)
-        return tessi_sprintf(f->arena,
-                             "group '%s': threads with rolling sums stand in one line, have one "
-                             "row of outputs, and blocks that are not split",
-                             group->name);
+        return tessi_plan_fault(f->arena, group,
+                                "threads with rolling sums stand in one line, have one row of "
+                                "outputs, and blocks that are not split");
     if (s.found.points * s.found.sums * tessi_level_outputs(&group->levels, 0)
         > PLAN_MAX_WRITTEN_OUT)
-        return tessi_sprintf(f->arena,
-                             "group '%s': the windows of all columns of a thread have more than "
-                             "%d points to be written out",
-                             group->name, PLAN_MAX_WRITTEN_OUT);
+        return tessi_plan_fault(
+            f->arena, group,
+            "the windows of all columns of a thread have more than %d points to be written out",
+            PLAN_MAX_WRITTEN_OUT);
     if (s.found.given && !can_be_given(&s))
-        return tessi_sprintf(f->arena,
-                             "group '%s': coefficients that come with the run are for windows of "
-                             "two variables without conditions, and have to fit shared memory",
-                             group->name);
+        return tessi_plan_fault(f->arena, group,
+                                "coefficients that come with the run are for windows of two "
+                                "variables without conditions, and have to fit shared memory");
     if (!tessi_level_march(&group->levels).least
         || tessi_level_march(&group->levels).least > tessi_level_march(&group->levels).most)
-        return tessi_sprintf(f->arena, "group '%s': a march is of at least one row", group->name);
+        return tessi_plan_fault(f->arena, group, "a march is of at least one row");
     return NULL;
 }
 
@@ -306,22 +303,18 @@ const char *tessi_plan_check_sweep(const PlanFacts *f, const Plan *p, const Plan
     Scan s = { .f = f, .p = p, .group = group };
     if (group->members.n != 1 || tessi_level_tile(group, 0) || !scan(&s, group->members.at[0])
         || !(s.found.given || s.found.own) || !can_be_given(&s))
-        return tessi_sprintf(f->arena,
-                             "group '%s': sweeps are for one stage that could have rolling sums, "
-                             "with coefficients that come with the run and fit shared memory, or "
-                             "reads at the point itself, and no steps left out",
-                             group->name);
+        return tessi_plan_fault(f->arena, group,
+                                "sweeps are for one stage that could have rolling sums, with "
+                                "coefficients that come with the run and fit shared memory, or "
+                                "reads at the point itself, and no steps left out");
     if (tessi_level_threads(&group->levels, 1) != 1 || group->split != SPLIT_NONE)
-        return tessi_sprintf(f->arena,
-                             "group '%s': threads of sweeps stand in one line, in blocks that are "
-                             "not split",
-                             group->name);
+        return tessi_plan_fault(
+            f->arena, group, "threads of sweeps stand in one line, in blocks that are not split");
     const int64_t across = s.found.points / s.found.rows;
     if (across * s.found.sums * tessi_level_outputs(&group->levels, 0)
             * tessi_level_outputs(&group->levels, 1)
         > PLAN_MAX_WRITTEN_OUT)
-        return tessi_sprintf(f->arena, "group '%s': the window is too wide for a sweep",
-                             group->name);
+        return tessi_plan_fault(f->arena, group, "the window is too wide for a sweep");
     return NULL;
 }
 

@@ -279,20 +279,18 @@ const char *tessi_plan_check_staged(const PlanFacts *f, const Plan *p, const Pla
     VEC_FOREACH (const PlanStaged, staged, &group->staged) {
         constants = constants && staged->in == STAGED_CONSTANT;
         if (staged->pad > PLAN_MAX_PAD || (staged->pad && staged->in == STAGED_CONSTANT))
-            return tessi_sprintf(a, "group '%s': rows in shared memory have 1 to %d elements more",
-                                 group->name, PLAN_MAX_PAD);
+            return tessi_plan_fault(a, group, "rows in shared memory have 1 to %d elements more",
+                                    PLAN_MAX_PAD);
         if (staged->in == STAGED_CENTRE && tessi_plan_kernel(group) == KERNEL_TILE)
-            return tessi_sprintf(a, "group '%s': copies of centres are for kernels of points",
-                                 group->name);
+            return tessi_plan_fault(a, group, "copies of centres are for kernels of points");
     }
     VEC_FOREACH (const StageId, id, &group->members)
         plain = plain && tessi_stage_is_plain(f->g, tessi_stage(f->g, *id));
     if (!plain && !constants)
-        return tessi_sprintf(a,
-                             "group '%s': copies of images are for kernels of points and of tiles "
-                             "of whole stages, not split by warps, and of rolling sums in constant "
-                             "memory",
-                             group->name);
+        return tessi_plan_fault(
+            a, group,
+            "copies of images are for kernels of points and of tiles of whole stages, not split by "
+            "warps, and of rolling sums in constant memory");
     VEC_FOREACH (const PlanStaged, staged, &group->staged) {
         const Stage *s = tessi_stage(f->g, staged->image);
         VEC_FOREACH (const PlanStaged, other, &group->staged)

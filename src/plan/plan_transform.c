@@ -28,21 +28,20 @@ static const char *check_on_gpu(const PlanFacts *f, const PlanGroup *group, Scal
 {
     const int64_t bytes = 2 * (int64_t)group->transform * group->strip * tessi_type_info(t)->bytes;
     if (tessi_plan_kernel(group) != KERNEL_TRANSFORM || tessi_level_threads(&group->levels, 1) != 1)
-        return tessi_sprintf(f->arena,
-                             "group '%s': on GPUs transforms are kernels of kind 'transform', "
-                             "their blocks one line of threads",
-                             group->name);
+        return tessi_plan_fault(
+            f->arena, group,
+            "on GPUs transforms are kernels of kind 'transform', their blocks one line of threads");
     if (tessi_level_outputs(&group->levels, 1) != 1
         || tessi_level_outputs(&group->levels, 0) > GPU_MOST_COLUMNS
         || (tessi_level_outputs(&group->levels, 0) & (tessi_level_outputs(&group->levels, 0) - 1)))
-        return tessi_sprintf(f->arena,
-                             "group '%s': on GPUs threads transform 1, 2 .. %d columns at once",
-                             group->name, GPU_MOST_COLUMNS);
+        return tessi_plan_fault(f->arena, group,
+                                "on GPUs threads transform 1, 2 .. %d columns at once",
+                                GPU_MOST_COLUMNS);
     if (group->strip % GPU_STEP || !group->strip || bytes > PLAN_MAX_SHARED_BYTES)
-        return tessi_sprintf(f->arena,
-                             "group '%s': on GPUs strips of transforms have a multiple of %d "
-                             "columns, and no more than fit %d bytes",
-                             group->name, GPU_STEP, PLAN_MAX_SHARED_BYTES);
+        return tessi_plan_fault(f->arena, group,
+                                "on GPUs strips of transforms have a multiple of %d columns, and "
+                                "no more than fit %d bytes",
+                                GPU_STEP, PLAN_MAX_SHARED_BYTES);
     return NULL;
 }
 
@@ -55,24 +54,23 @@ const char *tessi_plan_check_transform(const PlanFacts *f, const Plan *p, const 
     bool must;
     if (group->members.n != 1 || tessi_level_tile(group, 0) || tessi_level_rows(&group->levels) > 1
         || group->median || !tessi_stage_wide_sum(f->g, f->walk, s, &sum, &must))
-        return tessi_sprintf(a,
-                             "group '%s': transforms are for the only sum over a wide mask of one "
-                             "stage in two dimensions, where rounding may differ",
-                             group->name);
+        return tessi_plan_fault(a, group,
+                                "transforms are for the only sum over a wide mask of one stage in "
+                                "two dimensions, where rounding may differ");
     if (n < LEAST_TRANSFORM || n > MOST_TRANSFORM || (n & (n - 1)) || n < sum.rows)
-        return tessi_sprintf(a,
-                             "group '%s': transforms have %d, twice that, .. %d rows, and no "
-                             "fewer than the mask, which has %u",
-                             group->name, LEAST_TRANSFORM, MOST_TRANSFORM, (unsigned)sum.rows);
+        return tessi_plan_fault(
+            a, group,
+            "transforms have %d, twice that, .. %d rows, and no fewer than the mask, which has %u",
+            LEAST_TRANSFORM, MOST_TRANSFORM, (unsigned)sum.rows);
     if (p->gpu)
         return check_on_gpu(f, group, tessi_expr(f->g, sum.window)->type);
     if (group->strip % PLAN_STRIP_STEP || group->strip < PLAN_STRIP_STEP
         || scratch_bytes(tessi_expr(f->g, sum.window)->type, n, group->strip, sum.cols)
                > PLAN_MAX_SCRATCH_BYTES)
-        return tessi_sprintf(a,
-                             "group '%s': strips of transforms have a multiple of %d columns, "
-                             "and no more than fit %d bytes",
-                             group->name, PLAN_STRIP_STEP, PLAN_MAX_SCRATCH_BYTES);
+        return tessi_plan_fault(
+            a, group,
+            "strips of transforms have a multiple of %d columns, and no more than fit %d bytes",
+            PLAN_STRIP_STEP, PLAN_MAX_SCRATCH_BYTES);
     return NULL;
 }
 

@@ -99,10 +99,9 @@ static const char *check_loops(Check *c, const PlanGroup *group)
         bool copied = tessi_level_tile(group, 0) && tessi_plan_in_passes(group, *id);
         if (tessi_level_rows(&group->levels) > 1 && !copied
             && (group->split != SPLIT_INTERIOR || !tessi_plan_can_join_rows(c->f, *id)))
-            return tessi_sprintf(a,
-                                 "group '%s': several rows at once are for split loops over whole "
-                                 "stages of two dimensions or more that sort nothing",
-                                 group->name);
+            return tessi_plan_fault(a, group,
+                                    "several rows at once are for split loops over whole stages of "
+                                    "two dimensions or more that sort nothing");
     }
     return NULL;
 }
@@ -113,15 +112,14 @@ static const char *check_outputs(Check *c, const PlanGroup *group, StageId id,
 {
     Arena *a = c->f->arena;
     if (!tessi_plan_can_tile(c->f, id))
-        return tessi_sprintf(a,
-                             "group '%s': several outputs a thread are for whole stages of two "
-                             "dimensions or more that sort nothing, with windows of constant size",
-                             group->name);
+        return tessi_plan_fault(a, group,
+                                "several outputs a thread are for whole stages of two dimensions "
+                                "or more that sort nothing, with windows of constant size");
     if (c->f->window_points[id.v] * outputs[0] * outputs[1] > PLAN_MAX_WRITTEN_OUT)
-        return tessi_sprintf(a,
-                             "group '%s': the windows of all outputs of a thread have more than "
-                             "%d points to be written out",
-                             group->name, PLAN_MAX_WRITTEN_OUT);
+        return tessi_plan_fault(
+            a, group,
+            "the windows of all outputs of a thread have more than %d points to be written out",
+            PLAN_MAX_WRITTEN_OUT);
     return NULL;
 }
 
@@ -130,37 +128,33 @@ static const char *check_words(Check *c, const PlanGroup *group, KernelKind kind
 {
     Arena *a = c->f->arena;
     if (tessi_split_is_by_warp(group->split) && !tessi_plan_has_warps(group))
-        return tessi_sprintf(a,
-                             "group '%s': splitting by warps is for kernels of points of two "
-                             "dimensions or more whose rows of threads are warps (%d), several, or "
-                             "as many of one",
-                             group->name, PLAN_WARP);
+        return tessi_plan_fault(
+            a, group,
+            "splitting by warps is for kernels of points of two dimensions or more whose rows of "
+            "threads are warps (%d), several, or as many of one",
+            PLAN_WARP);
     if (group->split == SPLIT_REGIONS && kind != KERNEL_POINT)
-        return tessi_sprintf(a, "group '%s': regions are for kernels of points", group->name);
+        return tessi_plan_fault(a, group, "regions are for kernels of points");
     if (group->split == SPLIT_EDGES
         && ((kind != KERNEL_REGISTER && kind != KERNEL_TILE && kind != KERNEL_WARP)
             || !tessi_plan_stays_in_plane(c->f, c->p, group)))
-        return tessi_sprintf(a,
-                             "group '%s': kernels of their own for edges are for register tiles, "
-                             "tiles and warps of stages that read only their own plane",
-                             group->name);
+        return tessi_plan_fault(a, group,
+                                "kernels of their own for edges are for register tiles, tiles and "
+                                "warps of stages that read only their own plane");
     if (group->frame.rows[0] && group->split != SPLIT_EDGES)
-        return tessi_sprintf(a, "group '%s': frames are left where edges are kernels of their own",
-                             group->name);
+        return tessi_plan_fault(a, group, "frames are left where edges are kernels of their own");
     if (group->resident && !c->p->gpu)
-        return tessi_sprintf(a, "group '%s': resident blocks are for GPUs", group->name);
+        return tessi_plan_fault(a, group, "resident blocks are for GPUs");
     if (group->stream && c->p->gpu)
-        return tessi_sprintf(a, "group '%s': stores past the caches are for CPUs", group->name);
+        return tessi_plan_fault(a, group, "stores past the caches are for CPUs");
     const StageKind first = tessi_stage(c->f->g, group->members.at[0])->kind;
     if (group->shares > 1 && (c->p->gpu || (first != STAGE_SCAN && first != STAGE_REDUCE)))
-        return tessi_sprintf(
-            a, "group '%s': shares are for values that run, or are reduced, on CPUs", group->name);
+        return tessi_plan_fault(a, group,
+                                "shares are for values that run, or are reduced, on CPUs");
     if (group->packed && kind != KERNEL_REGISTER && !group->network)
-        return tessi_sprintf(a, "group '%s': only register tiles and networks are packed",
-                             group->name);
+        return tessi_plan_fault(a, group, "only register tiles and networks are packed");
     if (group->network && (kind != KERNEL_MEDIAN || !group->counts))
-        return tessi_sprintf(a, "group '%s': networks are for kernels of medians that else count",
-                             group->name);
+        return tessi_plan_fault(a, group, "networks are for kernels of medians that else count");
     return NULL;
 }
 
@@ -171,25 +165,23 @@ static const char *check_threads(Check *c, const PlanGroup *group, KernelKind ki
     const PlanThreads threads = tessi_level_threads_all(&group->levels);
     const int all = threads.of[0] * threads.of[1];
     if (all > PLAN_MAX_BLOCK || !all)
-        return tessi_sprintf(a, "group '%s': blocks have 1 to %d threads", group->name,
-                             PLAN_MAX_BLOCK);
+        return tessi_plan_fault(a, group, "blocks have 1 to %d threads", PLAN_MAX_BLOCK);
     if (all * group->resident > PLAN_MAX_THREADS)
-        return tessi_sprintf(a, "group '%s': no more than %d threads fit a multiprocessor",
-                             group->name, PLAN_MAX_THREADS);
+        return tessi_plan_fault(a, group, "no more than %d threads fit a multiprocessor",
+                                PLAN_MAX_THREADS);
     if (group->n_dims < 2 && threads.of[1] != 1)
         return tessi_sprintf(a, "group '%s' has one dimension, and its blocks two", group->name);
     const bool tiles = kind == KERNEL_TILE || kind == KERNEL_WARP;
     if (tiles != (tessi_level_tile(group, 0) > 0))
-        return tessi_sprintf(
-            a, "group '%s': %s", group->name,
+        return tessi_plan_fault(
+            a, group, "%s",
             tiles ? "the grid of a kernel of warps has as many columns as they compute"
                   : "steps through the tiles of a GPU keep stages in lanes so far, "
                     "not in scratch");
     if (tiles && (group->n_dims < 2 || threads.of[1] != 1))
-        return tessi_sprintf(a,
-                             "group '%s': kernels of tiles and of warps are for stages of two "
-                             "dimensions or more, their blocks one line of threads",
-                             group->name);
+        return tessi_plan_fault(a, group,
+                                "kernels of tiles and of warps are for stages of two dimensions or "
+                                "more, their blocks one line of threads");
     return NULL;
 }
 
@@ -231,10 +223,8 @@ static const char *check_kernel(Check *c, const PlanGroup *group)
     if (group->median || group->product)
         return NULL; /* plan_median_gpu.c, plan_product.c */
     if (tessi_level_march(&group->levels).least && kind != KERNEL_WARP)
-        return tessi_sprintf(c->f->arena,
-                             "group '%s': marches are for kernels of rolling sums, of warps and of "
-                             "medians",
-                             group->name);
+        return tessi_plan_fault(c->f->arena, group,
+                                "marches are for kernels of rolling sums, of warps and of medians");
     return check_points(c, group, kind);
 }
 

@@ -158,7 +158,7 @@ const char *tessi_plan_check_levels(const PlanFacts *f, const Plan *p, const Pla
     Arena *a = f->arena;
     const char *fault = check_group(a, p, group);
     if (fault)
-        return tessi_sprintf(a, "group '%s': %s", group->name, fault);
+        return tessi_plan_fault(a, group, "%s", fault);
     VEC_FOREACH (const PlanPass, pass, &group->passes) {
         fault = check_pass(a, p, group, pass);
         if (fault && pass->stages.n)

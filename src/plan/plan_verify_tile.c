@@ -129,10 +129,9 @@ static const char *check_planes(const TileCheck *c, uint8_t d)
         in_plane = in_plane && !region->lo[d] && !region->hi[d];
     }
     return in_plane ? NULL
-                    : tessi_sprintf(c->f->arena,
-                                    "group '%s': a kernel of tiles computes one plane at a time, "
-                                    "from stages that are read in their own plane",
-                                    group->name);
+                    : tessi_plan_fault(c->f->arena, group,
+                                       "a kernel of tiles computes one plane at a time, from "
+                                       "stages that are read in their own plane");
 }
 
 /* A block computes a tile of one plane. */
@@ -145,10 +144,8 @@ static const char *check_kernel_tiles(TileCheck *c)
     if (!warps
         && (tessi_level_tile(group, x) % tessi_level_reach(&group->levels, 0)
             || tessi_level_tile(group, y) % tessi_level_reach(&group->levels, 1)))
-        return tessi_sprintf(a,
-                             "group '%s': a tile is a multiple of the outputs of a thread, and of "
-                             "those in between",
-                             group->name);
+        return tessi_plan_fault(
+            a, group, "a tile is a multiple of the outputs of a thread, and of those in between");
     const char *fault = NULL;
     for (uint8_t d = 0; d < (warps ? tessi_plan_march_dim(group) : y) && !fault; d++)
         fault = check_planes(c, d);
@@ -175,14 +172,13 @@ const char *tessi_plan_check_tiles(const PlanFacts *f, const Plan *p, const Plan
         if (tessi_level_tile(group, d) < (d < group->n_dims)
             || tessi_level_tile(group, d) > PLAN_MAX_TILE
             || (d >= group->n_dims && tessi_level_tile(group, d)))
-            return tessi_sprintf(a, "group '%s': a tile has 1 to %d points in each dimension",
-                                 group->name, PLAN_MAX_TILE);
+            return tessi_plan_fault(a, group, "a tile has 1 to %d points in each dimension",
+                                    PLAN_MAX_TILE);
     if (!tessi_stage_is_plain(f->g, tessi_stage(f->g, group->members.at[0])))
         return tessi_sprintf(a, "group '%s' has tiles and is not computed in one piece",
                              group->name);
     if (tessi_level_roll(&group->levels) && group->n_dims < 2)
-        return tessi_sprintf(
-            a, "group '%s': rings of rows are for stages of two dimensions or more", group->name);
+        return tessi_plan_fault(a, group, "rings of rows are for stages of two dimensions or more");
     c.pass_of = ARENA_NEW_ARRAY(a, uint32_t, f->g->stages.n);
     const char *fault = NULL;
     for (uint32_t i = 0; i < group->passes.n && !fault; i++) {

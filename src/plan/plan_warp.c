@@ -63,17 +63,15 @@ static const char *check_read(const Finder *c, StageId reader, const PlanRead *r
     const char *const from = tessi_stage(c->f->g, reader)->name;
     const char *const what = tessi_stage(c->f->g, r->producer)->name;
     if (r->dynamic)
-        return tessi_sprintf(c->f->arena,
-                             "group '%s': '%s' reads '%s' at computed places, and warps compute "
-                             "more than is there",
-                             c->group->name, from, what);
+        return tessi_plan_fault(
+            c->f->arena, c->group,
+            "'%s' reads '%s' at computed places, and warps compute more than is there", from, what);
     if (in_plane(c, r))
         return NULL;
     c->other[r->producer.v] = true;
-    return inlined || c->pass_of[r->producer.v]
-               ? tessi_sprintf(c->f->arena, "group '%s': '%s' reads '%s' at no constant distance",
-                               c->group->name, from, what)
-               : NULL;
+    return inlined || c->pass_of[r->producer.v] ? tessi_plan_fault(
+               c->f->arena, c->group, "'%s' reads '%s' at no constant distance", from, what)
+                                                : NULL;
 }
 
 /* What each part needs; members that are copied out of passes are only read. */
@@ -359,19 +357,16 @@ const char *tessi_plan_check_warp(const PlanFacts *f, const Plan *p, const PlanG
     PlanWarp w;
     const bool edges = tessi_plan_warp_has_edges(group);
     if (!edges && (group->split != SPLIT_EDGES || !group->frame.rows[0]))
-        return tessi_sprintf(a,
-                             "group '%s': kernels of warps compute blocks inside, and leave a "
-                             "frame, or answer rules themselves at the edges (split interior)",
-                             group->name);
+        return tessi_plan_fault(a, group,
+                                "kernels of warps compute blocks inside, and leave a frame, or "
+                                "answer rules themselves at the edges (split interior)");
     if (tessi_level_threads(&group->levels, 0) % PLAN_WARP)
-        return tessi_sprintf(a, "group '%s': blocks of kernels of warps are whole warps",
-                             group->name);
+        return tessi_plan_fault(a, group, "blocks of kernels of warps are whole warps");
     VEC_FOREACH (const PlanPass, pass, &group->passes)
         if (tessi_level_outputs(&pass->levels, 0) != tessi_level_outputs(&group->levels, 0)
             || tessi_level_outputs(&pass->levels, 1) != tessi_level_outputs(&group->levels, 1))
-            return tessi_sprintf(
-                a, "group '%s': the passes of a kernel of warps have the outputs of the group",
-                group->name);
+            return tessi_plan_fault(
+                a, group, "the passes of a kernel of warps have the outputs of the group");
     const char *fault = tessi_plan_warp(f, p, group, &w);
     if (!fault && edges)
         fault = tessi_plan_warp_rules(f, p, group, &w);
@@ -379,25 +374,23 @@ const char *tessi_plan_check_warp(const PlanFacts *f, const Plan *p, const PlanG
         return fault;
     if (!tessi_level_march(&group->levels).least
         || tessi_level_march(&group->levels).least > tessi_level_march(&group->levels).most)
-        return tessi_sprintf(a, "group '%s': a march is of at least one row", group->name);
+        return tessi_plan_fault(a, group, "a march is of at least one row");
     const int64_t warps = tessi_level_threads(&group->levels, 0) / PLAN_WARP;
     if (w.planes && !edges)
-        return tessi_sprintf(a, "group '%s': warps that go down planes leave no frame",
-                             group->name);
+        return tessi_plan_fault(a, group, "warps that go down planes leave no frame");
     if (w.planes && tessi_level_tile(group, group->n_dims - 2) != warps * w.lines)
-        return tessi_sprintf(a, "group '%s': the warps of a block compute %lld rows of a plane",
-                             group->name, (long long)(warps * w.lines));
+        return tessi_plan_fault(a, group, "the warps of a block compute %lld rows of a plane",
+                                (long long)(warps * w.lines));
     if (tessi_level_tile(group, tessi_plan_march_dim(group)) != 1)
-        return tessi_sprintf(
-            a, "group '%s': strips of warps are as long as the march says, their tile one row",
-            group->name);
+        return tessi_plan_fault(
+            a, group, "strips of warps are as long as the march says, their tile one row");
     const int64_t columns = w.planes ? w.columns : warps * w.columns;
     if (tessi_level_tile(group, group->n_dims - 1) != columns)
-        return tessi_sprintf(a, "group '%s': the warps of a block compute %lld columns",
-                             group->name, (long long)columns);
+        return tessi_plan_fault(a, group, "the warps of a block compute %lld columns",
+                                (long long)columns);
     if (w.elements > PLAN_MAX_HELD)
-        return tessi_sprintf(a, "group '%s': a thread would hold %lld values; there can be %d",
-                             group->name, (long long)w.elements, PLAN_MAX_HELD);
+        return tessi_plan_fault(a, group, "a thread would hold %lld values; there can be %d",
+                                (long long)w.elements, PLAN_MAX_HELD);
     return NULL;
 }
 
