@@ -35,6 +35,20 @@ int corpus_list(Arena *a, char **paths, int most)
     return n;
 }
 
+int corpus_cases(Arena *a, char **given, int n_given, char **paths, int most)
+{
+    if (!n_given)
+        return corpus_list(a, paths, most);
+    memcpy(paths, given, (size_t)n_given * sizeof *paths);
+    return n_given;
+}
+
+void corpus_sizes(const CorpusCase *c, int n, const int64_t *some, int64_t *sizes)
+{
+    for (int i = 0; i < n; i++)
+        sizes[i] = some[i % 4] < c->min_size ? c->min_size : some[i % 4];
+}
+
 bool corpus_turn(int number, int turns)
 {
     const char *all = getenv("TESSERA_ALL"), *part = getenv("TESSERA_TEST_PART");

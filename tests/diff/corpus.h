@@ -35,6 +35,8 @@ typedef struct CorpusCase {
 
 /* Paths of all programs of tests/corpus in alphabetical order; returns their number. */
 int corpus_list(Arena *a, char **paths, int most);
+/* The same, or those that are given, if there are some. */
+int corpus_cases(Arena *a, char **given, int n_given, char **paths, int most);
 
 /* Whether it is the turn of program `number`, of one in `turns`: another commit has others (TESSERA_TEST_PART of
  * build.sh), and TESSERA_ALL=1 all. */
@@ -93,6 +95,8 @@ typedef struct CorpusNames {
 } CorpusNames;
 int corpus_param_names(const CorpusCase *c, CorpusNames *names);
 int corpus_params(const CorpusCase *c); /* their number */
+/* n sizes from four that come again and again, none of them less than the program allows. */
+void corpus_sizes(const CorpusCase *c, int n, const int64_t *some, int64_t *sizes);
 /* The program with numbers in the place of its parameters; allocated in `a`. */
 void corpus_literal(Arena *a, const CorpusCase *c, const int64_t *sizes, CorpusCase *literal);
 

@@ -128,8 +128,7 @@ static bool run_case(const char *path, More more)
     }
     for (int k = 0; ok && !c.fixed_size && n_params > 0 && k < N_SOME_SIZES; k++) {
         int64_t sizes[CORPUS_MOST_PARAMS];
-        for (int i = 0; i < n_params; i++)
-            sizes[i] = some_sizes[k][i % 4] < c.min_size ? c.min_size : some_sizes[k][i % 4];
+        corpus_sizes(&c, n_params, some_sizes[k], sizes);
         ok = run_size(&c, sizes, false, &more, (uint64_t)k + 7, &why);
         if (!ok) {
             fprintf(stderr, "%s at", path);
@@ -158,11 +157,8 @@ static void test_corpus(void **state)
     Arena a;
     support_arena_init(&a);
     char *paths[MOST_CASES];
-    int n = n_given, failed = 0;
-    if (n_given)
-        memcpy(paths, given, (size_t)n_given * sizeof *paths);
-    else
-        n = corpus_list(&a, paths, MOST_CASES);
+    const int n = corpus_cases(&a, given, n_given, paths, MOST_CASES);
+    int failed = 0;
     const bool chooses = !n_given && !getenv("TESSERA_CC"); /* else the caller has chosen */
     for (int i = 0; i < n; i += every) {
         if (chooses)

@@ -167,8 +167,7 @@ static bool run_tiles(const CorpusCase *c, int n_params, Text *why)
 {
     static const int64_t rows_columns[] = { 66, 131, 5, 3 };
     int64_t sizes[CORPUS_MOST_PARAMS];
-    for (int i = 0; i < n_params; i++)
-        sizes[i] = rows_columns[i % 4] < c->min_size ? c->min_size : rows_columns[i % 4];
+    corpus_sizes(c, n_params, rows_columns, sizes);
     CorpusSetting s = { .target = TESS_TARGET_INTERP, .sizes = sizes, .seed = 5, .padded = true };
     CorpusRun truth, run;
     bool ok = corpus_prepare(c, &s, &truth, why);
@@ -230,8 +229,7 @@ static bool run_warps(const CorpusCase *c, int n_params, Text *why)
     static const uint8_t outputs[][2] = { { 4, 3 }, { 1, 2 } };
     int64_t sizes[CORPUS_MOST_PARAMS];
     const int64_t *from = rows_columns[n_params > 2];
-    for (int i = 0; i < n_params; i++)
-        sizes[i] = from[i % 4] < c->min_size ? c->min_size : from[i % 4];
+    corpus_sizes(c, n_params, from, sizes);
     CorpusSetting s = { .target = TESS_TARGET_INTERP, .sizes = sizes, .seed = 9, .padded = true };
     CorpusRun truth, run;
     Arena a;
@@ -286,8 +284,7 @@ static bool run_frames(const CorpusCase *c, Plans *made, int n_params, Text *why
     bool ok = true;
     for (int k = 0; ok && k < SIZES; k++) {
         int64_t sizes[CORPUS_MOST_PARAMS];
-        for (int i = 0; i < n_params; i++)
-            sizes[i] = rows_columns[k][i % 4] < c->min_size ? c->min_size : rows_columns[k][i % 4];
+        corpus_sizes(c, n_params, rows_columns[k], sizes);
         CorpusSetting s = { .target = TESS_TARGET_INTERP, .sizes = sizes, .seed = 11 };
         CorpusRun truth, run;
         s.padded = true;
@@ -328,8 +325,7 @@ static bool run_case(const char *path)
         ok = run_size(&c, &made, c.sizes, true, 1, &why);
     for (int k = 0; ok && !c.fixed_size && n_params > 0 && k < N_SOME_SIZES; k++) {
         int64_t sizes[CORPUS_MOST_PARAMS];
-        for (int i = 0; i < n_params; i++)
-            sizes[i] = some_sizes[k][i % 4] < c.min_size ? c.min_size : some_sizes[k][i % 4];
+        corpus_sizes(&c, n_params, some_sizes[k], sizes);
         ok = run_size(&c, &made, sizes, false, (uint64_t)k + SEED_OF_ONE, &why);
     }
     ok = ok && (c.fixed_size || n_params == 0 || run_tiles(&c, n_params, &why));
@@ -348,11 +344,8 @@ static void test_kernels(void **state)
     Arena a;
     support_arena_init(&a);
     char *paths[MOST_CASES];
-    int n = n_given, n_run = 0, failed = 0;
-    if (n_given)
-        memcpy(paths, given, (size_t)n_given * sizeof *paths);
-    else
-        n = corpus_list(&a, paths, MOST_CASES);
+    const int n = corpus_cases(&a, given, n_given, paths, MOST_CASES);
+    int n_run = 0, failed = 0;
     bool taken[MOST_CASES];
     corpus_turns(paths, n, n_given ? 1 : 6, taken);
     for (int i = 0; i < n; i++) {

@@ -96,11 +96,8 @@ static void test_literal(void **state)
     Arena a;
     support_arena_init(&a);
     char *paths[MOST_CASES];
-    int n = n_given, n_run = 0, failed = 0;
-    if (n_given)
-        memcpy(paths, given, (size_t)n_given * sizeof *paths);
-    else
-        n = corpus_list(&a, paths, MOST_CASES);
+    const int n = corpus_cases(&a, given, n_given, paths, MOST_CASES);
+    int n_run = 0, failed = 0;
     bool taken[MOST_CASES];
     corpus_turns(paths, n, n_given ? 1 : 6, taken);
     for (int i = 0; i < n; i++)

@@ -271,11 +271,10 @@ static bool run_case(const char *path, int *n_cut)
     Text why = tessi_text_new(&a);
     for (int k = 0; ok && k < N_SOME_SIZES && (k == 0 || (n_params && !c.fixed_size)); k++) {
         int64_t sizes[CORPUS_MOST_PARAMS];
-        for (int i = 0; i < n_params; i++)
-            sizes[i] = c.fixed_size                        ? c.sizes[i]
-                       : some_sizes[k][i % 4] < c.min_size ? c.min_size
-                                                           : some_sizes[k][i % 4];
-        const CorpusSetting s = { .target = TESS_TARGET_INTERP, .sizes = sizes, .seed = 3 };
+        corpus_sizes(&c, n_params, some_sizes[k], sizes);
+        const CorpusSetting s = { .target = TESS_TARGET_INTERP,
+                                  .sizes = c.fixed_size ? c.sizes : sizes,
+                                  .seed = 3 };
         CorpusRun truth;
         bool cut = false;
         ok = corpus_run(&c, &s, &truth, &why) && run_parts(&truth, &cut, path, &why);
@@ -295,11 +294,8 @@ static void test_corpus_in_parts(void **state)
     Arena a;
     support_arena_init(&a);
     char *paths[MOST_CASES];
-    int n = n_given, failed = 0, n_cut = 0, n_run = 0;
-    if (n_given)
-        memcpy(paths, given, (size_t)n_given * sizeof *paths);
-    else
-        n = corpus_list(&a, paths, MOST_CASES);
+    const int n = corpus_cases(&a, given, n_given, paths, MOST_CASES);
+    int failed = 0, n_cut = 0, n_run = 0;
     for (int i = 0; i < n; i += every, n_run++)
         failed += !run_case(paths[i], &n_cut);
     printf("%d programs, %d of them in strips, %d failed\n", n_run, n_cut, failed);

@@ -64,10 +64,7 @@ static bool run_one(const char *path, uint64_t seed, uint64_t *digest)
     Text why = tessi_text_new(&a);
     corpus_read(&a, path, &c);
     const int n = corpus_params(&c);
-    for (int i = 0; i < n; i++) {
-        sizes[i] = some_sizes[seed % 4][i % 4];
-        sizes[i] = sizes[i] < c.min_size ? c.min_size : sizes[i];
-    }
+    corpus_sizes(&c, n, some_sizes[seed % 4], sizes);
     const bool own = c.fixed_size || n == 0;
     CorpusSetting s = { .target = TESS_TARGET_INTERP,
                         .sizes = own ? c.sizes : sizes,

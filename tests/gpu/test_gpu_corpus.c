@@ -108,8 +108,7 @@ static bool run_case(const Options *o, const char *path)
         ok = run_size(o, &c, c.sizes, true, 1, &why);
     for (int k = 0; ok && !c.fixed_size && n_params > 0 && k < N_SOME_SIZES; k++) {
         int64_t sizes[CORPUS_MOST_PARAMS];
-        for (int i = 0; i < n_params; i++)
-            sizes[i] = some_sizes[k][i % 4] < c.min_size ? c.min_size : some_sizes[k][i % 4];
+        corpus_sizes(&c, n_params, some_sizes[k], sizes);
         ok = run_size(o, &c, sizes, false, 7,
                       &why); /* one seed, so that random plans stay the same */
     }

@@ -85,4 +85,19 @@ static inline bool testing_same(const Image *image, const InterpImage *a, const 
     return true;
 }
 
+/* Both graphs, which compute `what`, give the same bits. */
+static inline void testing_same_bits(Arena *a, const Graph *g, const Graph *s, const char *what)
+{
+    static const int64_t sizes[][2] = { { 1, 1 }, { 2, 3 }, { 11, 7 } };
+    for (size_t k = 0; k < 3; k++) {
+        InterpImage *want, *got;
+        Failure f = { 0 };
+        size_t where = 0;
+        if (!testing_run(a, g, sizes[k], 7, &want, &f) || !testing_run(a, s, sizes[k], 7, &got, &f))
+            fail_msg("%s", f.text);
+        if (!testing_same(&g->outputs.at[0], want, got, &where))
+            fail_msg("%s: point %zu differs (%s)", what, where, testing_printed(a, s));
+    }
+}
+
 #endif

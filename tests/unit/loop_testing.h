@@ -60,11 +60,27 @@ static inline LoopProgram *loop_testing_read(Arena *a, const char *text)
     return p;
 }
 
+/* It is no program, and that is said. */
+static inline void loop_testing_refused(Arena *a, const char *text, const char *said)
+{
+    const char *fault;
+    if (loop_testing_try(a, text, &fault) || !strstr(fault, said))
+        fail_msg("%.999s\nexpected '%s', got: %s", text, said, fault);
+}
+
 static inline const char *loop_testing_print(Arena *a, const LoopProgram *p)
 {
     Text out = tessi_text_new(a);
     tessi_loop_print(p, &out);
     return tessi_text_str(&out);
+}
+
+/* The program as it is printed, which reads back. */
+static inline const char *loop_testing_read_back(Arena *a, const char *text)
+{
+    const char *printed = loop_testing_print(a, loop_testing_read(a, text));
+    assert_string_equal(printed, loop_testing_print(a, loop_testing_read(a, printed)));
+    return printed;
 }
 
 /* A program with sizes M and N, an input, an output and a temp of floats, around the statements of one function. */

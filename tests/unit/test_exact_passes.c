@@ -244,20 +244,6 @@ static const char *const bodies[] = {
     "max(cast<int32>(P@[{K},{cast<int32>(P) - 100}]:mirror), min(K, 70))",
 };
 
-static void run_both(Arena *a, const Graph *g, const Graph *s, const char *what)
-{
-    static const int64_t sizes[][2] = { { 1, 1 }, { 2, 3 }, { 11, 7 } };
-    for (size_t k = 0; k < 3; k++) {
-        InterpImage *want, *got;
-        Failure f = { 0 };
-        size_t where = 0;
-        if (!testing_run(a, g, sizes[k], 7, &want, &f) || !testing_run(a, s, sizes[k], 7, &got, &f))
-            fail_msg("%s", f.text);
-        if (!testing_same(&g->outputs.at[0], want, got, &where))
-            fail_msg("%s: point %zu differs (%s)", what, where, testing_printed(a, s));
-    }
-}
-
 static void test_bodies_keep_their_bits(void **state)
 {
     Arena *a = *state;
@@ -271,7 +257,7 @@ static void test_bodies_keep_their_bits(void **state)
         Graph *g = testing_read(a, text, &complaint);
         if (!g)
             fail_msg("%s: %s", bodies[k], complaint);
-        run_both(a, g, passed(a, text), bodies[k]);
+        testing_same_bits(a, g, passed(a, text), bodies[k]);
     }
 }
 
@@ -320,7 +306,7 @@ static void test_shifted_copies_keep_their_bits(void **state)
             fail_msg("%s: %s", text, complaint);
         Graph *s = passed(a, text);
         hoists += s->stages.n - g->stages.n;
-        run_both(a, g, s, text);
+        testing_same_bits(a, g, s, text);
         tessi_arena_dispose(a);
         tessi_arena_init(a, testing_out_of_memory, NULL);
     }

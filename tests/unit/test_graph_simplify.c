@@ -289,20 +289,6 @@ static const char *const bodies[] = {
     "select(any($i = -1..1, $j = -2..2 : K@[$i,$j]:constant(-1) < -2000000000), X, -X)",
 };
 
-static void run_both(Arena *a, const Graph *g, const Graph *s, const char *body)
-{
-    static const int64_t sizes[][2] = { { 1, 1 }, { 2, 3 }, { 11, 7 } };
-    for (size_t k = 0; k < 3; k++) {
-        InterpImage *want, *got;
-        Failure f = { 0 };
-        size_t where = 0;
-        if (!testing_run(a, g, sizes[k], 7, &want, &f) || !testing_run(a, s, sizes[k], 7, &got, &f))
-            fail_msg("%s", f.text);
-        if (!testing_same(&g->outputs.at[0], want, got, &where))
-            fail_msg("%s: point %zu differs (%s)", body, where, testing_printed(a, s));
-    }
-}
-
 static void test_strict_changes_no_bit(void **state)
 {
     Arena *a = *state;
@@ -311,7 +297,7 @@ static void test_strict_changes_no_bit(void **state)
             a, tessi_sprintf(a, HEAD "stage y[M, N] float = %s\n" TAIL, bodies[k]), NULL);
         Graph *s = tessi_graph_simplify(g, a, FP_STRICT);
         assert_null(tessi_graph_verify(s));
-        run_both(a, g, s, bodies[k]);
+        testing_same_bits(a, g, s, bodies[k]);
     }
 }
 
@@ -325,7 +311,7 @@ static void test_default_is_decided_once(void **state)
         assert_string_equal(testing_printed(a, twice), testing_printed(a, once));
         Graph *read = testing_read(a, testing_printed(a, once), NULL);
         assert_string_equal(testing_printed(a, read), testing_printed(a, once));
-        run_both(a, once, read, bodies[k]);
+        testing_same_bits(a, once, read, bodies[k]);
     }
 }
 
