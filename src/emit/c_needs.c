@@ -8,20 +8,11 @@ bool tessi_c_has_effect(const CWriter *w, const LStmt *s)
     case LSTMT_FOR: return tessi_c_block_has_effect(w, &s->body);
     case LSTMT_IF:
         return tessi_c_block_has_effect(w, &s->body) || tessi_c_block_has_effect(w, &s->orelse);
-    case LSTMT_LET: return w->needs.var[s->var.v] || (w->target->keep && s->flags & LLET_KEPT);
-    case LSTMT_VAR:
-    case LSTMT_SET: return w->needs.var[s->var.v];
-    case LSTMT_STORE:
-    case LSTMT_ADD:
-    case LSTMT_MOVE:
-    case LSTMT_SHIFT:
-    case LSTMT_PRODUCT:
-    case LSTMT_SORT: return w->needs.stored[s->buffer.v];
-    case LSTMT_PREFETCH:
-    case LSTMT_LOCAL: return w->needs.buffer[s->buffer.v];
+    case LSTMT_LET:
+        return w->needs.var[s->var.v] || (w->target->keep && tessi_loop_is_needed(&w->needs, s));
     case LSTMT_COMMENT: return false;
+    default: return tessi_loop_is_needed(&w->needs, s);
     }
-    return false;
 }
 
 bool tessi_c_block_has_effect(const CWriter *w, const LBlock *block)

@@ -135,6 +135,24 @@ void tessi_loop_needs(const LoopProgram *p, const LFunction *f, Arena *a, LoopNe
     } while (m.changed);
 }
 
+bool tessi_loop_is_needed(const LoopNeeds *needs, const LStmt *s)
+{
+    switch (s->kind) {
+    case LSTMT_LET: return needs->var[s->var.v] || s->flags & LLET_KEPT;
+    case LSTMT_VAR:
+    case LSTMT_SET: return needs->var[s->var.v];
+    case LSTMT_PREFETCH:
+    case LSTMT_LOCAL: return needs->buffer[s->buffer.v];
+    case LSTMT_STORE:
+    case LSTMT_ADD:
+    case LSTMT_MOVE:
+    case LSTMT_SHIFT:
+    case LSTMT_PRODUCT:
+    case LSTMT_SORT: return needs->stored[s->buffer.v];
+    default: return true;
+    }
+}
+
 /* ---- Images moved by vectors ----------------------------------------------------------------- */
 
 static void note_moved(const LoopProgram *p, LBufferId id, bool *moved)

@@ -51,6 +51,8 @@ typedef struct LoopNeeds {
 } LoopNeeds;
 /* `needs` starts as zeros; its memory is used again. */
 void tessi_loop_needs(const LoopProgram *p, const LFunction *f, Arena *a, LoopNeeds *needs);
+/* The statement, which is no loop and no branch, does something that is needed. */
+bool tessi_loop_is_needed(const LoopNeeds *needs, const LStmt *s);
 /* Marks the inputs, then the outputs of which elements are moved together (LSTMT_MOVE): their rows have to be
  * aligned where kernels rely on it, and those of no other image. */
 void tessi_loop_moved(const LoopProgram *p, bool *moved);

@@ -149,24 +149,6 @@ static void simplify_if(Simplifier *s, LStmt *stmt, LBlock *out)
     VEC_PUSH(s->p->arena, out, stmt);
 }
 
-static bool is_needed(const Simplifier *s, const LStmt *stmt)
-{
-    switch (stmt->kind) {
-    case LSTMT_LET: return s->needs.var[stmt->var.v] || stmt->flags & LLET_KEPT;
-    case LSTMT_VAR:
-    case LSTMT_SET: return s->needs.var[stmt->var.v];
-    case LSTMT_PREFETCH:
-    case LSTMT_LOCAL: return s->needs.buffer[stmt->buffer.v];
-    case LSTMT_STORE:
-    case LSTMT_ADD:
-    case LSTMT_MOVE:
-    case LSTMT_SHIFT:
-    case LSTMT_PRODUCT:
-    case LSTMT_SORT: return s->needs.stored[stmt->buffer.v];
-    default: return true;
-    }
-}
-
 static bool only_comments(const LBlock *block)
 {
     for (uint32_t i = 0; i < block->n; i++)
@@ -184,7 +166,7 @@ static void simplify_block(Simplifier *s, LBlock *block)
             simplify_for(s, stmt, &out);
         else if (stmt->kind == LSTMT_IF)
             simplify_if(s, stmt, &out);
-        else if (is_needed(s, stmt))
+        else if (tessi_loop_is_needed(&s->needs, stmt))
             VEC_PUSH(s->p->arena, &out, stmt);
         else
             s->changed = true;
