@@ -109,15 +109,14 @@ static ValueRange int_shift(Op op, ScalarType t, Interval a, Interval b)
 
 static ValueRange int_op(Op op, ScalarType t, Interval a, Interval b)
 {
-    Interval minus = { b.hi == INT64_MIN ? INT64_MAX : -b.hi,
-                       b.lo == INT64_MIN ? INT64_MAX : -b.lo };
+    Interval i = a;
     if (t == TYPE_U64 && op != OP_AND && (a.lo < 0 || b.lo < 0))
         return whole(t); /* of uint64 what lies beyond int64 is not ordered here */
     switch (op) {
-    case OP_ADD: return fit(t, tessi_interval_add(a, b));
-    case OP_SUB: return fit(t, tessi_interval_add(a, minus));
-    case OP_MUL: return fit(t, tessi_interval_mul(a, b));
-    case OP_NEG: return fit(t, tessi_interval_mul(a, (Interval){ -1, -1 }));
+    case OP_ADD:
+    case OP_SUB:
+    case OP_MUL:
+    case OP_NEG: tessi_op_interval(op, a, b, &i); return fit(t, i);
     case OP_ABS:
         if (a.lo >= 0)
             return (ValueRange){ .i = a };

@@ -99,6 +99,60 @@ ScalarType tessi_op_result(Op op, ScalarType t)
     }
 }
 
+bool tessi_op_takes(Op op, ScalarType t)
+{
+    if (op == OP_ROUND16)
+        return t == TYPE_F32;
+    switch (tessi_op_info(op)->domain) {
+    case 'N': return tessi_is_integer(t) || t == TYPE_F32 || t == TYPE_F64;
+    case 'I': return tessi_is_integer(t) || t == TYPE_BOOL;
+    case 'R': return t == TYPE_F32 || t == TYPE_F64;
+    case 'A': return t != TYPE_F16;
+    case 'K': return t == TYPE_I32 || t == TYPE_I64;
+    case 'W': return t == TYPE_U32;
+    default: return false; /* X: INDEX only */
+    }
+}
+
+int tessi_op_precedence(Op op)
+{
+    switch (op) {
+    case OP_OR: return 1;
+    case OP_XOR: return 2;
+    case OP_AND: return 3;
+    case OP_EQ:
+    case OP_NE: return 4;
+    case OP_LT:
+    case OP_LE: return 5;
+    case OP_SHL:
+    case OP_SHR: return 6;
+    case OP_ADD:
+    case OP_SUB: return PRECEDENCE_SUM;
+    case OP_MUL:
+    case OP_DIV:
+    case OP_MOD: return PRECEDENCE_PRODUCT;
+    default: return 0;
+    }
+}
+
+bool tessi_op_interval(Op op, Interval a, Interval b, Interval *out)
+{
+    const Interval minus = { -1, -1 };
+    switch (op) {
+    case OP_NEG: *out = tessi_interval_mul(a, minus); return true;
+    case OP_ADD: *out = tessi_interval_add(a, b); return true;
+    case OP_SUB: *out = tessi_interval_add(a, tessi_interval_mul(b, minus)); return true;
+    case OP_MUL: *out = tessi_interval_mul(a, b); return true;
+    case OP_MIN:
+        *out = (Interval){ a.lo < b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi };
+        return true;
+    case OP_MAX:
+        *out = (Interval){ a.lo > b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi };
+        return true;
+    default: return false;
+    }
+}
+
 bool tessi_is_real(ScalarType t)
 {
     return type_infos[t].cls == 'R';

@@ -48,6 +48,15 @@ bool tessi_type_by_name(const char *name,
                         ScalarType *out); /* names and brief names; "int" = int32 */
 bool tessi_op_by_name(const char *name, Op *out);
 
+/* The operator computes with arguments of type t (SELECT: chooses between them), which is no index. */
+bool tessi_op_takes(Op op, ScalarType t);
+/* How tightly it binds two arguments where texts have it between them, 1 the loosest; 0: it is written as a function,
+ * or has one argument. */
+enum { PRECEDENCE_SUM = 7, PRECEDENCE_PRODUCT = 8, PRECEDENCE_UNARY = 9 };
+int tessi_op_precedence(Op op);
+/* Where the values of integers lie, negated, added, multiplied or chosen by MIN and MAX, as far as int64 holds them;
+ * false: another operator. */
+bool tessi_op_interval(Op op, Interval a, Interval b, Interval *out);
 /* The type of the result of an operator on arguments of type t (of SELECT: the type of what it selects from). */
 ScalarType tessi_op_result(Op op, ScalarType t);
 

@@ -97,20 +97,6 @@ ExprId tessi_expr_real(Graph *g, ScalarType t, double f)
 }
 
 /* ---- Operators ------------------------------------------------------------------------------- */
-static bool op_accepts(Op op, ScalarType t)
-{
-    if (op == OP_ROUND16)
-        return t == TYPE_F32;
-    switch (tessi_op_info(op)->domain) {
-    case 'N': return tessi_is_integer(t) || t == TYPE_F32 || t == TYPE_F64;
-    case 'I': return tessi_is_integer(t) || t == TYPE_BOOL;
-    case 'R': return t == TYPE_F32 || t == TYPE_F64;
-    case 'A': return t != TYPE_F16;
-    case 'K': return t == TYPE_I32 || t == TYPE_I64;
-    default: return false; /* index arithmetic belongs to the loops */
-    }
-}
-
 /* The type that the operator works on. */
 static ScalarType operand_type(const Graph *g, const Expr *e)
 {
@@ -120,8 +106,9 @@ static ScalarType operand_type(const Graph *g, const Expr *e)
 bool tessi_op_well_typed(const Graph *g, const Expr *e)
 {
     ScalarType t = operand_type(g, e);
-    if (e->n_args != tessi_op_info(e->op)->n_args || !op_accepts(e->op, t))
-        return false;
+    const OpInfo *info = tessi_op_info(e->op);
+    if (e->n_args != info->n_args || !tessi_op_takes(e->op, t) || info->domain == 'W')
+        return false; /* words of several values belong to the loops */
     for (uint32_t k = 0; k < e->n_args; k++) {
         ScalarType want = e->op == OP_SELECT && k == 0 ? TYPE_BOOL : t;
         if (!e->arg[k].v || tessi_expr(g, e->arg[k])->type != want)

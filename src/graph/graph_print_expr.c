@@ -32,27 +32,6 @@ BodyPrinter *tessi_body_printer(const Graph *g, Arena *scratch)
     return p;
 }
 
-int tessi_op_precedence(Op op)
-{
-    switch (op) {
-    case OP_OR: return 1;
-    case OP_XOR: return 2;
-    case OP_AND: return 3;
-    case OP_EQ:
-    case OP_NE: return 4;
-    case OP_LT:
-    case OP_LE: return 5;
-    case OP_SHL:
-    case OP_SHR: return 6;
-    case OP_ADD:
-    case OP_SUB: return PRECEDENCE_SUM;
-    case OP_MUL:
-    case OP_DIV:
-    case OP_MOD: return PRECEDENCE_PRODUCT;
-    default: return 0;
-    }
-}
-
 void tessi_print_constant(ScalarType t, Value v, Text *out)
 {
     if (t == TYPE_BOOL) {

@@ -46,9 +46,6 @@ size_t tessi_graph_name_length(const char *text, size_t n);
 /* Words that would mean something else where an expression or a size begins. */
 bool tessi_graph_is_keyword(const char *name);
 void tessi_graph_print_name(const char *name, Text *out);
-/* How tightly an infix operator binds, 1 the loosest; 0 when it is written as a function. */
-int tessi_op_precedence(Op op);
-enum { PRECEDENCE_SUM = 7, PRECEDENCE_PRODUCT = 8, PRECEDENCE_UNARY = 9 };
 
 /* Prints the body of a piece: lets on lines of their own, then the expression; `indent` blanks in front of each
  * line. */

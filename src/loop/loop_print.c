@@ -5,29 +5,6 @@
 #include "loop/loop_passes.h"
 #include "loop/pass.h"
 
-int tessi_loop_precedence(Op op)
-{
-    switch (op) {
-    case OP_NEG:
-    case OP_NOT: return LOOP_UNARY_PRECEDENCE;
-    case OP_MUL:
-    case OP_DIV:
-    case OP_MOD: return 8;
-    case OP_ADD:
-    case OP_SUB: return 7;
-    case OP_SHL:
-    case OP_SHR: return 6;
-    case OP_LT:
-    case OP_LE: return 5;
-    case OP_EQ:
-    case OP_NE: return 4;
-    case OP_AND: return 3;
-    case OP_XOR: return 2;
-    case OP_OR: return 1;
-    default: return 0;
-    }
-}
-
 const LoopForm *tessi_loop_forms(void)
 {
     static const LoopForm forms[] = {
@@ -257,7 +234,8 @@ static void print_load(Printer *pr, const LExpr *e)
 static void print_op(Printer *pr, const LExpr *e, int around)
 {
     const OpInfo *op = tessi_op_info(e->op);
-    int precedence = tessi_loop_precedence(e->op);
+    const bool unary = e->op == OP_NEG || e->op == OP_NOT;
+    const int precedence = unary ? PRECEDENCE_UNARY : tessi_op_precedence(e->op);
     if (!precedence) {
         print_call(pr, "", op->name, e);
         return;

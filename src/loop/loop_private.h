@@ -33,10 +33,6 @@ typedef struct LoopForm { /* loop_forms.def */
 } LoopForm;
 /* The end of the table has no word. */
 const LoopForm *tessi_loop_forms(void);
-/* Binding strength of an operator written infix, 1 (loosest) upwards; 0 when it is written as a call. Binary
- * operators associate to the left. */
-enum { LOOP_UNARY_PRECEDENCE = 9 };
-int tessi_loop_precedence(Op op);
 /* Words that stand for values and so are never names. */
 bool tessi_loop_is_reserved(const char *name, size_t n);
 

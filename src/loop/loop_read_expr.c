@@ -229,7 +229,7 @@ static LExprId read_operand(LoopReader *r)
     if (negated || tessi_loop_is_sign(r, "~")) {
         tessi_loop_advance(r);
         return apply(r, negated ? OP_NEG : OP_NOT,
-                     (LExprId[3]){ read_binary(r, LOOP_UNARY_PRECEDENCE) });
+                     (LExprId[3]){ read_binary(r, PRECEDENCE_UNARY) });
     }
     if (tessi_loop_accept(r, "(")) {
         LExprId e = tessi_loop_read_expr(r);
@@ -264,9 +264,9 @@ static LExprId read_binary(LoopReader *r, int weakest)
     r->depth++;
     LExprId left = read_operand(r);
     Op op;
-    while (left.v && binary_operator(r, &op) && tessi_loop_precedence(op) >= weakest) {
+    while (left.v && binary_operator(r, &op) && tessi_op_precedence(op) >= weakest) {
         tessi_loop_advance(r);
-        LExprId right = read_binary(r, tessi_loop_precedence(op) + 1);
+        LExprId right = read_binary(r, tessi_op_precedence(op) + 1);
         left = apply(r, op, (LExprId[3]){ left, right });
     }
     r->depth--;

@@ -32,15 +32,5 @@ bool tessi_loop_op_fits(Op op, const ScalarType *types)
     ScalarType t = types[0];
     if (t == TYPE_INDEX)
         return fits_index(op);
-    if (op == OP_ROUND16)
-        return t == TYPE_F32;
-    switch (info->domain) {
-    case 'N': return t != TYPE_BOOL;
-    case 'I': return !tessi_is_real(t);
-    case 'R': return tessi_is_real(t);
-    case 'A': return true;
-    case 'K': return t == TYPE_I32 || t == TYPE_I64;
-    case 'W': return t == TYPE_U32;
-    default: return false; /* X: INDEX only */
-    }
+    return tessi_op_takes(op, t);
 }

@@ -30,16 +30,6 @@ bool tessi_fact_constant(const Lower *l, LExprId id, int64_t *value)
     return e->kind == LEXPR_CONST && tessi_is_number(e->type);
 }
 
-static void product(const Fact *a, const Fact *b, Fact *f)
-{
-    const int64_t p[4] = { a->lo * b->lo, a->lo * b->hi, a->hi * b->lo, a->hi * b->hi };
-    f->lo = f->hi = p[0];
-    for (int i = 1; i < 4; i++) {
-        f->lo = p[i] < f->lo ? p[i] : f->lo;
-        f->hi = p[i] > f->hi ? p[i] : f->hi;
-    }
-}
-
 Fact tessi_fact_around(const Fact *a, const Fact *b)
 {
     return (Fact){ .lo = a->lo < b->lo ? a->lo : b->lo, .hi = a->hi > b->hi ? a->hi : b->hi };
@@ -52,20 +42,13 @@ static bool of_operation(const Lower *l, const LExpr *e, const Fact *a, const Fa
     int shift;
     const bool by = e->n_args > 1 && tessi_fact_constant(l, e->arg[1], &c);
     f->can = true;
+    Interval i;
+    if (tessi_op_interval(e->op, (Interval){ a->lo, a->hi }, (Interval){ b->lo, b->hi }, &i)) {
+        f->lo = i.lo, f->hi = i.hi;
+        f->can = e->op != OP_MUL || by || tessi_fact_constant(l, e->arg[0], &c);
+        return true;
+    }
     switch (e->op) {
-    case OP_NEG: f->lo = -a->hi, f->hi = -a->lo; return true;
-    case OP_ADD: f->lo = a->lo + b->lo, f->hi = a->hi + b->hi; return true;
-    case OP_SUB: f->lo = a->lo - b->hi, f->hi = a->hi - b->lo; return true;
-    case OP_MIN:
-        f->lo = a->lo < b->lo ? a->lo : b->lo, f->hi = a->hi < b->hi ? a->hi : b->hi;
-        return true;
-    case OP_MAX:
-        f->lo = a->lo > b->lo ? a->lo : b->lo, f->hi = a->hi > b->hi ? a->hi : b->hi;
-        return true;
-    case OP_MUL:
-        product(a, b, f);
-        f->can = by || tessi_fact_constant(l, e->arg[0], &c);
-        return true;
     case OP_SHL:
         f->lo = a->lo * ((int64_t)1 << (c & 31)), f->hi = a->hi * ((int64_t)1 << (c & 31));
         return by && c >= 0 && c < 16;

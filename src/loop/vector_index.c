@@ -38,17 +38,6 @@ static Range of_variable(Vectors *v, LVarId var)
     return a.known && b.known ? some(a.lo, last) : (Range){ 0 };
 }
 
-static Range of_product(Range a, Range b)
-{
-    const int64_t p[4] = { a.lo * b.lo, a.lo * b.hi, a.hi * b.lo, a.hi * b.hi };
-    Range r = { p[0], p[0], true };
-    for (int i = 1; i < 4; i++) {
-        r.lo = p[i] < r.lo ? p[i] : r.lo;
-        r.hi = p[i] > r.hi ? p[i] : r.hi;
-    }
-    return some(r.lo, r.hi);
-}
-
 static Range of_select(Range a, Range b)
 {
     return (Range){ a.lo < b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi, a.known && b.known };
@@ -56,13 +45,10 @@ static Range of_select(Range a, Range b)
 
 static Range of_operation(Op op, Range a, Range b)
 {
+    Interval i;
+    if (tessi_op_interval(op, (Interval){ a.lo, a.hi }, (Interval){ b.lo, b.hi }, &i))
+        return some(i.lo, i.hi);
     switch (op) {
-    case OP_NEG: return some(-a.hi, -a.lo);
-    case OP_ADD: return some(a.lo + b.lo, a.hi + b.hi);
-    case OP_SUB: return some(a.lo - b.hi, a.hi - b.lo);
-    case OP_MUL: return of_product(a, b);
-    case OP_MIN: return some(a.lo < b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi);
-    case OP_MAX: return some(a.lo > b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi);
     case OP_FLOORDIV:
         return b.lo < 1 ? (Range){ 0 } : some(a.lo < 0 ? a.lo : 0, a.hi < 0 ? 0 : a.hi / b.lo);
     case OP_FLOORMOD: return b.lo < 1 ? (Range){ 0 } : some(0, b.hi - 1);
