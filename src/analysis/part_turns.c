@@ -53,10 +53,7 @@ static void begin(Splitter *s, const char *name)
     s->r.stage = s->stage;
     s->r.change = change;
     s->r.user = s;
-    to->fp = g->fp;
-    to->masks_written = g->masks_written;
-    VEC_APPEND(s->a, &to->params, &g->params);
-    VEC_APPEND(s->a, &to->scalars, &g->scalars);
+    tessi_graph_copy_head(g, to);
 }
 
 /* Marks all that is needed for what is marked, as far as something stands for it. */

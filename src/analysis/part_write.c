@@ -1,5 +1,6 @@
 /* The graph of a part: that of the whole, with offsets, sizes and numbers of the whole as given. */
 #include "analysis/part.h"
+#include "graph/graph_passes.h"
 #include "graph/graph_rewrite.h"
 
 typedef struct Writer {
@@ -294,11 +295,8 @@ void tessi_part_write(PartPass *pass, Arena *a, const Image *outputs, uint32_t n
     r.stage = w.stage;
     r.change = change;
     r.user = &w;
-    to->fp = g->fp;
-    to->masks_written = g->masks_written;
     to->loops = g->loops;
-    VEC_APPEND(a, &to->params, &g->params);
-    VEC_APPEND(a, &to->scalars, &g->scalars);
+    tessi_graph_copy_head(g, to);
     VEC_FOREACH (const Image, image, &g->inputs) {
         if (!pass->reads[image - g->inputs.at])
             continue;

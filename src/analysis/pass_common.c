@@ -277,13 +277,10 @@ static Hoist *hoist_of(Common *c, ExprId id)
 /* The stage at place `at`. */
 static ExprId read_at(Graph *to, const Hoist *h, const Domain *domain, const int64_t *at)
 {
-    Access a = { .producer = h->made, .n_dims = domain->n_dims };
-    for (uint8_t d = 0; d < a.n_dims; d++)
-        a.dim[d] = (AccessDim){ .rule = BORDER_INSIDE,
-                                .src = (int8_t)d,
-                                .scale = 1,
-                                .add = tessi_size_const(to, at[d] - h->lo[d]) };
-    return tessi_expr_load(to, tessi_graph_access(to, &a));
+    int64_t far[MAX_DIMS];
+    for (uint8_t d = 0; d < domain->n_dims; d++)
+        far[d] = at[d] - h->lo[d];
+    return tessi_expr_load_at(to, h->made, far);
 }
 
 /* Within the body of a stage being made: everything moves from the example to the first place. */

@@ -306,17 +306,6 @@ static StageId copy_field(Pixels *p, Rewrite *r, const Stage *s, int64_t channel
     return tessi_graph_stage(r->to, &copy);
 }
 
-/* Of stage `from`, point by point. */
-static ExprId load_at_point(Graph *g, StageId from)
-{
-    Access a = { .producer = from, .n_dims = tessi_stage(g, from)->n_dims };
-    for (uint8_t d = 0; d < a.n_dims; d++)
-        a.dim[d] = (AccessDim){
-            .rule = BORDER_INSIDE, .src = (int8_t)d, .scale = 1, .add = tessi_size_const(g, 0)
-        };
-    return tessi_expr_load(g, tessi_graph_access(g, &a));
-}
-
 /* `sum` divided by how many points the stage has. */
 static ExprId mean_of(Rewrite *r, ExprId sum, const Stage *s)
 {
@@ -345,7 +334,7 @@ static StageId copy_sum(const Pixels *p, Rewrite *r, const Stage *s)
     for (uint8_t c = 0; c < p->n[s->source.v]; c++) {
         part.name = tessi_sprintf(g->arena, "%s.%d", s->name, c);
         part.source = p->fields[s->source.v].at[c];
-        const ExprId own = load_at_point(g, tessi_graph_stage(g, &part));
+        const ExprId own = tessi_expr_load_at(g, tessi_graph_stage(g, &part), NULL);
         all = c ? tessi_expr_op(g, op, all, own, (ExprId){ 0 }) : own;
     }
     part.kind = STAGE_COMPUTE;

@@ -437,6 +437,8 @@ ExprId tessi_expr_op(Graph *g, Op op, ExprId a, ExprId b,
 ExprId tessi_expr_cast(Graph *g, ScalarType to, ExprId a); /* identity when the type is the same */
 ExprId tessi_expr_sat(Graph *g, ScalarType to, ExprId a);
 ExprId tessi_expr_load(Graph *g, AccessId access);
+/* The value of a stage of the same dimensions, so far from the point; NULL: at the point itself. */
+ExprId tessi_expr_load_at(Graph *g, StageId from, const int64_t *far);
 ExprId tessi_expr_scalar(Graph *g, uint32_t scalar);
 ExprId tessi_expr_index(Graph *g, uint32_t dim);
 ExprId tessi_expr_size(Graph *g, SizeId size);

@@ -102,14 +102,17 @@ Graph *tessi_graph_copy_live(const Graph *g, Arena *a)
     return tessi_graph_copy(g, a, NULL);
 }
 
+void tessi_graph_copy_head(const Graph *from, Graph *to)
+{
+    to->fp = from->fp;
+    to->masks_written = from->masks_written;
+    VEC_APPEND(to->arena, &to->params, &from->params);
+    VEC_APPEND(to->arena, &to->scalars, &from->scalars);
+}
+
 void tessi_graph_copy_begin(Rewrite *r)
 {
-    const Graph *g = r->from;
-    Graph *copy = r->to;
-    copy->fp = g->fp;
-    copy->masks_written = g->masks_written;
-    VEC_APPEND(copy->arena, &copy->params, &g->params);
-    VEC_APPEND(copy->arena, &copy->scalars, &g->scalars);
+    tessi_graph_copy_head(r->from, r->to);
     copy_images(r, false);
 }
 

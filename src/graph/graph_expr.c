@@ -202,6 +202,17 @@ ExprId tessi_expr_load(Graph *g, AccessId access)
                        &(Expr){ .kind = EXPR_LOAD, .type = tessi_value_type(t), .access = access });
 }
 
+ExprId tessi_expr_load_at(Graph *g, StageId from, const int64_t *far)
+{
+    Access a = { .producer = from, .n_dims = tessi_stage(g, from)->n_dims };
+    for (uint8_t d = 0; d < a.n_dims; d++)
+        a.dim[d] = (AccessDim){ .rule = BORDER_INSIDE,
+                                .src = (int8_t)d,
+                                .scale = 1,
+                                .add = tessi_size_const(g, far ? far[d] : 0) };
+    return tessi_expr_load(g, tessi_graph_access(g, &a));
+}
+
 ExprId tessi_expr_scalar(Graph *g, uint32_t scalar)
 {
     ScalarType t = scalar < g->scalars.n ? g->scalars.at[scalar].type : TYPE_I32;

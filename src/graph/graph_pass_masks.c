@@ -710,13 +710,7 @@ static ExprId set_apart(Masks *m, ExprId id)
     const Expr e = *tessi_expr(m->to, id);
     if (!m->apart || e.kind != EXPR_WINDOW || !is_wide(m, &e, id))
         return id;
-    Access a = { .n_dims = m->domain.n_dims };
-    a.producer = tessi_masks_stage(m, &m->domain, "sum", e.type, id);
-    for (uint8_t d = 0; d < a.n_dims; d++)
-        a.dim[d] = (AccessDim){
-            .rule = BORDER_INSIDE, .src = (int8_t)d, .scale = 1, .add = tessi_size_const(m->to, 0)
-        };
-    return tessi_expr_load(m->to, tessi_graph_access(m->to, &a));
+    return tessi_expr_load_at(m->to, tessi_masks_stage(m, &m->domain, "sum", e.type, id), NULL);
 }
 
 static void enter(void *user, const Graph *copy, const Stage *s, const Piece *p)

@@ -19,6 +19,8 @@ typedef struct GraphChange {
 Graph *tessi_graph_copy(const Graph *g, Arena *a, const GraphChange *change);
 /* The steps of copying: before all stages, each stage in order (r->stage then has its new number), behind them. */
 void tessi_graph_copy_begin(Rewrite *r);
+/* What stands before the images: parameters, scalars, how it is to be rounded. */
+void tessi_graph_copy_head(const Graph *from, Graph *to);
 StageId tessi_graph_copy_stage(Rewrite *r, const Stage *s, const GraphChange *change);
 void tessi_graph_copy_end(Rewrite *r);
 /* By stage: some output needs it. */

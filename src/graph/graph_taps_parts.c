@@ -61,14 +61,9 @@ static ExprId with(const Parts *p, ExprId acc, ExprId x)
 /* The part that begins `offset` points further on. */
 static ExprId read_part(const Parts *p, StageId part, uint32_t offset)
 {
-    Graph *g = p->m->to;
-    Access a = { .producer = part, .n_dims = p->at->n_dims };
-    for (uint8_t d = 0; d < a.n_dims; d++)
-        a.dim[d] = (AccessDim){
-            .rule = BORDER_INSIDE, .src = (int8_t)d, .scale = 1, .add = tessi_size_const(g, 0)
-        };
-    a.dim[p->axis.dim.src].add = tessi_size_const(g, (int64_t)offset * p->reach);
-    return tessi_expr_load(g, tessi_graph_access(g, &a));
+    int64_t far[MAX_DIMS] = { 0 };
+    far[p->axis.dim.src] = (int64_t)offset * p->reach;
+    return tessi_expr_load_at(p->m->to, part, far);
 }
 
 /* The first n points of the line, as the body of a stage. */

@@ -180,15 +180,10 @@ static ExprId read_point(const Runs *r, const uint32_t *at)
 
 static ExprId read_part(const Runs *r, StageId part, const uint32_t *at)
 {
-    Graph *g = r->m->to;
-    Access a = { .producer = part, .n_dims = r->at->n_dims };
-    for (uint8_t d = 0; d < a.n_dims; d++)
-        a.dim[d] = (AccessDim){
-            .rule = BORDER_INSIDE, .src = (int8_t)d, .scale = 1, .add = tessi_size_const(g, 0)
-        };
+    int64_t far[MAX_DIMS] = { 0 };
     for (uint32_t v = 0; v < r->window.n_vars; v++)
-        a.dim[r->axis[v].dim.src].add = tessi_size_const(g, (int64_t)at[v] * reach_of(r, v));
-    return tessi_expr_load(g, tessi_graph_access(g, &a));
+        far[r->axis[v].dim.src] = (int64_t)at[v] * reach_of(r, v);
+    return tessi_expr_load_at(r->m->to, part, far);
 }
 
 /* Adds a run, of parts of the first lengths. */
