@@ -69,7 +69,7 @@ set(TESSERA_SOURCES
     src/graph/graph_repeat_read.c src/graph/graph_repeat_time.c
     src/interp/graph_interp.c src/interp/graph_load.c src/interp/graph_reduce.c src/interp/graph_scan.c
     src/interp/graph_transform.c
-    src/interp/loop_interp.c src/interp/loop_memory.c
+    src/interp/loop_eval.c src/interp/loop_interp.c src/interp/loop_memory.c
     src/loop/channels_match.c src/loop/channels_rewrite.c
     src/loop/loop_bound.c src/loop/loop_build.c src/loop/loop_index.c src/loop/loop_interleave.c
     src/loop/loop_kernel.c

@@ -181,11 +181,9 @@ static Value eval_word(Op op, const Value *v)
     return eval_u32(op, v);
 }
 
-Value tessi_eval(Op op, ScalarType t, const Value *args)
+Value tessi_eval_of(Op op, ScalarType t, Value x, Value y, Value z)
 {
-    Value v[3] = { { 0 }, { 0 }, { 0 } };
-    for (unsigned k = 0; k < tessi_op_info(op)->n_args; k++)
-        v[k] = args[k];
+    const Value v[3] = { x, y, z };
     switch (t) {
     case TYPE_BOOL: return eval_b(op, v);
     case TYPE_I8: return eval_i8(op, v);
@@ -207,6 +205,13 @@ Value tessi_eval(Op op, ScalarType t, const Value *args)
     case N_TYPES: break;
     }
     return tessi_value_int(0);
+}
+
+Value tessi_eval(Op op, ScalarType t, const Value *args)
+{
+    const unsigned n = tessi_op_info(op)->n_args;
+    const Value none = { 0 };
+    return tessi_eval_of(op, t, args[0], n > 1 ? args[1] : none, n > 2 ? args[2] : none);
 }
 
 /* ---- Conversions ------------------------------------------------------------------------------ */

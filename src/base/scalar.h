@@ -103,6 +103,8 @@ int tessi_value_compare(ScalarType t, Value a, Value b);
 /* The meaning of an operator: arguments of type t (for SELECT: args[0] is bool, t is the type of the others), result of
  * type t, or bool for comparisons. Total: no argument is undefined behaviour. */
 Value tessi_eval(Op op, ScalarType t, const Value *args);
+/* The same; an operator with fewer arguments leaves the last ones alone. */
+Value tessi_eval_of(Op op, ScalarType t, Value x, Value y, Value z);
 /* cast<to>(v): integers wrap; real to integer saturates, NaN gives 0; to bool: v != 0; to F16: rounded, kept as F32
  * value. */
 Value tessi_eval_cast(ScalarType to, ScalarType from, Value v);

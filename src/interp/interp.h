@@ -1,6 +1,6 @@
 /* interp: what a run hands to either interpreter. The graph interpreter (graph_interp.c) says what a program means;
- * the loop interpreter (loop_interp.c) says whether lowering kept the meaning. Both are simple, slow and never
- * optimised. */
+ * the loop interpreter (loop_interp.c) says whether lowering kept the meaning. The first is simple, slow and never
+ * optimised; the second is as quick as its checks let it be, since tests wait for it. */
 #ifndef TESSERA_INTERP_INTERP_H
 #define TESSERA_INTERP_INTERP_H
 

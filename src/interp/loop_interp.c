@@ -4,347 +4,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tessera.h"
-
-#include "interp/loop_memory.h"
-#include "loop/loop_lanes.h"
+#include "interp/loop_run.h"
 #include "loop/loop_repeat.h"
 
-enum {
-    BOTH_APART = LOOP_MOST_VECTOR / 4
-}; /* the most lanes of 32 bits: where the second of two vectors begins */
+/* ---- Variables ------------------------------------------------------------------------------- */
 
-typedef struct Run {
-    const LoopProgram *p;
-    const InterpArgs *args;
-    Failure *failure;
-    Arena *arena;
-    const LFunction *function;
-    LoopBuffer *buffers; /* by LBufferId */
-    Value *var;          /* by LVarId */
-    Value **
-        vector; /* by LVarId, of vectors: by lane; of rows: the index of the place, or two vectors */
-    int64_t lane; /* of the vector that is computed */
-    Value *value; /* by LExprId, of the current evaluation */
-    uint64_t *stamp_of, stamp;
-    ActiveLoop loops[LOOP_MAX_NESTING];
-    const LStmt *loop_stmt[LOOP_MAX_NESTING];
-    int n_loops;
-    int64_t thread; /* of the block, in a loop of its threads along x */
-    uint64_t n_executions;
-    uint32_t next_touch_stamp;
-} Run;
-
-/* ---- Failures -------------------------------------------------------------------------------- */
-
-static const char *shown(const char *name)
+/* All lanes, of which the variable may be one that they are computed from. */
+static bool fetch(Run *r, LExprId id, Value *to)
 {
-    return name ? name : "";
-}
-
-/* "function 'f': <what> 'buffer'[3, -1] <why>" */
-static bool fail_at(Run *r, const LoopBuffer *b, const int64_t *index, const char *what,
-                    const char *why)
-{
-    Text t;
-    tessi_text_init(&t, r->arena);
-    for (int d = 0; d < b->buffer->n_dims; d++)
-        tessi_text_addf(&t, "%s%lld", d ? ", " : "", (long long)index[d]);
-    return tessi_failf(r->failure, TESS_ERROR_INTERNAL, "function '%s': %s '%s'[%s] %s",
-                       shown(r->function ? r->function->name : NULL), what, shown(b->buffer->name),
-                       tessi_text_str(&t), why);
-}
-
-static bool fail_outside(Run *r, const LoopBuffer *b, const int64_t *index, const char *what)
-{
-    Text t;
-    tessi_text_init(&t, r->arena);
-    tessi_text_add(&t, "is outside its size");
-    for (int d = 0; d < b->buffer->n_dims; d++)
-        tessi_text_addf(&t, "%s %lld", d ? " x" : "", (long long)b->size[d]);
-    return fail_at(r, b, index, what, tessi_text_str(&t));
-}
-
-/* ---- Expressions ----------------------------------------------------------------------------- */
-
-static bool evaluate_once(Run *r, LExprId id, Value *out);
-
-/* Constants and variables are at hand. */
-static inline bool evaluate(Run *r, LExprId id, Value *out)
-{
-    const LExpr *e = tessi_lexpr(r->p, id);
-    if (e->kind == LEXPR_CONST)
-        *out = e->value;
-    else if (e->kind == LEXPR_VAR)
-        *out = e->lanes ? r->vector[e->var.v][r->lane] : r->var[e->var.v];
-    else
-        return evaluate_once(r, id, out);
-    return true;
-}
-
-/* The buffer, of held ones that of the thread in hand. */
-static LoopBuffer *buffer_of(Run *r, LBufferId id)
-{
-    LoopBuffer *b = &r->buffers[id.v];
-    if (b->buffer->held)
-        b->copy = (uint64_t)r->thread;
-    return b;
-}
-
-static bool touch(Run *r, LoopBuffer *b, int64_t element, const int64_t *index, TouchKind kind)
-{
-    int depth =
-        tessi_loop_buffer_touch(b, element, kind, r->loops, r->n_loops, &r->next_touch_stamp);
-    if (depth == -1)
-        return true;
-    if (depth == -2)
-        return tessi_failf(r->failure, TESS_ERROR_MEMORY,
-                           "not enough memory to check '%s' for races", shown(b->buffer->name));
-    const char *var = shown(r->p->vars.at[r->loop_stmt[depth]->var.v].name);
-    const char *why = tessi_sprintf(
-        r->arena, "in iteration %s = %lld, and another iteration of the same loop %s it", var,
-        (long long)r->var[r->loop_stmt[depth]->var.v].i,
-        kind == TOUCH_READ ? "stores to" : "touches");
-    static const char *const what[] = { "loads", "stores to", "stores to", "adds to" };
-    return fail_at(r, b, index, what[kind], why);
-}
-
-static bool read_index(Run *r, const LExprId *ids, int n, int64_t *index)
-{
-    for (int d = 0; d < n; d++) {
-        Value v;
-        if (!evaluate(r, ids[d], &v))
-            return false;
-        index[d] = v.i;
-    }
-    return true;
-}
-
-/* The element at the index. */
-static bool load_at(Run *r, LBufferId id, const int64_t *index, Value *out)
-{
-    LoopBuffer *b = buffer_of(r, id);
-    int64_t element = tessi_loop_buffer_element(b, index);
-    if (element < 0)
-        return fail_outside(r, b, index, "the load of");
-    if (b->stored) {
-        if (!tessi_loop_buffer_is_stored(b, element))
-            return fail_at(r, b, index, "the load of", "comes before any store to it");
-        if (!touch(r, b, element, index, TOUCH_READ))
-            return false;
-    }
-    *out = tessi_load_element(b->buffer->type, tessi_loop_buffer_address(b, index));
-    return true;
-}
-
-/* Four bytes, the first in the low bits. */
-static bool load_four(Run *r, LBufferId b, int64_t *index, Value *out)
-{
-    uint32_t word = 0;
-    for (int k = 0; k < 4; k++, index[r->buffers[b.v].buffer->n_dims - 1]++) {
-        Value byte;
-        if (!load_at(r, b, index, &byte))
-            return false;
-        word |= (uint32_t)byte.i << 8 * k;
-    }
-    *out = tessi_value_int(word);
-    return true;
-}
-
-/* That of the lane in hand, of a vector. */
-static bool load(Run *r, const LExpr *e, Value *out)
-{
-    const LBuffer *b = r->buffers[e->buffer.v].buffer;
-    int64_t index[LOOP_MAX_DIMS + 1];
-    Value other;
-    if (!read_index(r, e->arg, e->n_args, index))
-        return false;
-    if (b->lanes) {
-        index[b->n_dims] = r->lane;
-    } else if (tessi_load_each(e)) {
-        /* the indices are those of the lane */
-    } else if ((e->ref & 0xff) == LLOAD_APART) {
-        index[e->n_args - 1] += r->lane * tessi_load_apart(e);
-    } else if (e->lanes && e->ref != LLOAD_EVENS && e->ref != LLOAD_ODDS) {
-        index[e->n_args - 1] += r->lane;
-    } else if (e->lanes) { /* both are fetched */
-        index[e->n_args - 1] += 2 * r->lane + (e->ref == LLOAD_EVENS);
-        if (!load_at(r, e->buffer, index, &other))
-            return false;
-        index[e->n_args - 1] += e->ref == LLOAD_EVENS ? -1 : 1;
-    }
-    if (e->ref == LLOAD_FOURS)
-        return load_four(r, e->buffer, index, out);
-    return load_at(r, e->buffer, index, out);
-}
-
-/* The lane in hand of a vector near a row, or of one of two. */
-static bool load_near(Run *r, const LExpr *e, Value *out)
-{
-    const LExpr *row = tessi_lexpr(r->p, e->arg[0]);
-    const Value *place = r->vector[row->var.v];
-    if (r->p->vars.at[row->var.v].is_both) {
-        *out = place[tessi_lexpr(r->p, e->arg[1])->value.i * BOTH_APART + r->lane];
-        return true;
-    }
-    const LBufferId b = { (uint32_t)place[LOOP_MAX_DIMS].i };
-    const int n = r->buffers[b.v].buffer->n_dims;
-    int64_t index[LOOP_MAX_DIMS];
-    for (int d = 0; d < n; d++)
-        index[d] = place[d].i;
-    index[n - 1] += tessi_lexpr(r->p, e->arg[1])->value.i + r->lane;
-    return load_at(r, b, index, out);
-}
-
-/* Lanes of 32 bits hold whatever index they are given. */
-static bool fits_lane(const LExpr *e, const Value *v)
-{
-    return e->lanes != 4 || e->type != TYPE_INDEX || (v->i >= INT32_MIN && v->i <= INT32_MAX);
-}
-
-/* INDEX never overflows, or generated C would be undefined. */
-static bool index_arithmetic(Run *r, const LExpr *e, const Value *args, Value *out)
-{
-    bool fits = true;
-    if (e->op == OP_ADD)
-        fits = tessi_add_i64(args[0].i, args[1].i, &out->i);
-    else if (e->op == OP_SUB)
-        fits = tessi_sub_i64(args[0].i, args[1].i, &out->i);
-    else if (e->op == OP_MUL)
-        fits = tessi_mul_i64(args[0].i, args[1].i, &out->i);
-    else if ((e->op == OP_FLOORDIV || e->op == OP_FLOORMOD) && args[1].i < 1)
-        return tessi_failf(r->failure, TESS_ERROR_INTERNAL,
-                           "function '%s': an index is divided by %lld",
-                           shown(r->function ? r->function->name : NULL), (long long)args[1].i);
-    else
-        *out = tessi_eval(e->op, TYPE_INDEX, args);
-    fits = fits && fits_lane(e, out);
-    return fits
-           || tessi_failf(r->failure, TESS_ERROR_INTERNAL,
-                          "function '%s': index arithmetic overflows",
-                          shown(r->function ? r->function->name : NULL));
-}
-
-/* A byte by wrapping, as a value of the type it was. */
-static Value low_byte(ScalarType byte, ScalarType t, Value v)
-{
-    return tessi_eval_cast(t, byte, tessi_eval_cast(byte, t, v));
-}
-
-/* A lane of bytes is one of two lanes of 16 bits. */
-static bool pair(Run *r, const LExpr *e, Value *out)
-{
-    const int64_t lane = r->lane;
-    const LExprId half = e->arg[lane % 2];
-    r->lane = lane / 2;
-    const bool good = evaluate(r, half, out);
-    r->lane = lane;
-    if (good)
-        *out = tessi_eval_cast(e->type, tessi_lexpr(r->p, half)->type, *out);
-    return good;
-}
-
-static bool ramp(Run *r, const LExpr *e, Value *out)
-{
-    if (!evaluate(r, e->arg[0], out))
-        return false;
-    *out = tessi_value_int(out->i + r->lane);
-    if (e->type != TYPE_INDEX)
-        *out = tessi_eval_cast(e->type, TYPE_INDEX, *out);
-    return true;
-}
-
-static bool operation(Run *r, const LExpr *e, Value *out)
-{
-    Value args[LOOP_MAX_DIMS];
-    for (int i = 0; i < e->n_args; i++)
-        if (!evaluate(r, e->arg[i], &args[i]))
-            return false;
-    ScalarType first = tessi_lexpr(r->p, e->arg[0])->type;
-    if (e->kind == LEXPR_SAT)
-        *out = tessi_eval_sat(e->type, first, args[0]);
-    else if (e->kind == LEXPR_CAST && e->ref == LCAST_LOW_BYTE)
-        *out = low_byte(tessi_is_unsigned(e->type) ? TYPE_U8 : TYPE_I8, e->type, args[0]);
-    else if (e->kind == LEXPR_CAST)
-        *out = tessi_eval_cast(e->ref == LCAST_ROUNDS_TO_F16 ? TYPE_F16 : e->type, first, args[0]);
-    else if (first == TYPE_INDEX)
-        return index_arithmetic(r, e, args, out);
-    else
-        *out = tessi_eval(e->op, e->op == OP_SELECT ? e->type : first, args);
-    return true;
-}
-
-/* Each node once an evaluation, however often it is used. */
-static bool evaluate_once(Run *r, LExprId id, Value *out)
-{
-    if (r->stamp_of[id.v] == r->stamp) {
-        *out = r->value[id.v];
-        return true;
-    }
-    const LExpr *e = tessi_lexpr(r->p, id);
-    switch (e->kind) {
-    case LEXPR_CONST:
-    case LEXPR_VAR: return evaluate(r, id, out);
-    case LEXPR_LANES:
-        *out = tessi_value_int(tessi_loop_lane_count(r->p, (uint8_t)e->ref));
-        return true;
-    case LEXPR_VECTORS: {
-        const int64_t n = tessi_loop_lane_count(r->p, (uint8_t)e->ref);
-        *out = tessi_value_int((tessi_lexpr(r->p, e->arg[0])->value.i + n - 1) / n);
-        return true;
-    }
-    case LEXPR_SPLAT: return evaluate(r, e->arg[0], out);
-    case LEXPR_RAMP: return ramp(r, e, out);
-    case LEXPR_PAIRS: return pair(r, e, out);
-    case LEXPR_BOTH: break; /* no value */
-    case LEXPR_AT:
-        if (!load_near(r, e, out))
-            return false;
-        break;
-    case LEXPR_PARAM: *out = tessi_value_int(r->args->params[e->ref]); return true;
-    case LEXPR_SCALAR: *out = r->args->scalars[e->ref]; return true;
-    case LEXPR_LOAD:
-        if (!load(r, e, out))
-            return false;
-        break;
-    case LEXPR_OP:
-    case LEXPR_CAST:
-    case LEXPR_SAT:
-        if (!operation(r, e, out))
-            return false;
-        break;
-    }
-    r->stamp_of[id.v] = r->stamp;
-    r->value[id.v] = *out;
-    return true;
-}
-
-static bool evaluate_now(Run *r, LExprId id, Value *out)
-{
-    r->stamp++;
-    return evaluate(r, id, out);
-}
-
-/* A value of each lane, or one; their number, 0 on failure. All are known before any is used. */
-static int64_t evaluate_all(Run *r, LExprId id, Value *out)
-{
-    const uint8_t lanes = tessi_lexpr(r->p, id)->lanes;
-    const int64_t n = lanes ? tessi_loop_lane_count(r->p, lanes) : 1;
-    bool good = true;
-    for (r->lane = 0; good && r->lane < n; r->lane++)
-        good = evaluate_now(r, id, &out[r->lane]);
-    r->lane = 0;
-    return good ? n : 0;
+    Operand v;
+    const uint32_t n = tessi_run_values(r, id, &v);
+    for (uint32_t k = 0; k < n; k++)
+        to[k] = v.at[k * v.step];
+    return n > 0;
 }
 
 /* Where a row is; the vector there is fetched. */
 static bool define_row(Run *r, const LStmt *s)
 {
     const LExpr *e = tessi_lexpr(r->p, s->a);
-    Value here[LOOP_MOST_VECTOR], *place = r->vector[s->var.v];
+    Value *place = tessi_run_vector(r, s->var);
+    Operand here;
     int64_t index[LOOP_MAX_DIMS];
-    r->stamp++;
-    if (!evaluate_all(r, s->a, here) || !read_index(r, e->arg, e->n_args, index))
+    if (!tessi_run_values(r, s->a, &here) || !tessi_run_index(r, e->arg, e->n_args, index))
         return false;
     for (int d = 0; d < e->n_args; d++)
         place[d] = tessi_value_int(index[d]);
@@ -355,21 +37,13 @@ static bool define_row(Run *r, const LStmt *s)
 static bool define(Run *r, const LStmt *s)
 {
     const LVar *x = &r->p->vars.at[s->var.v];
-    Value value[LOOP_MOST_VECTOR];
     if (!x->lanes)
-        return evaluate_now(r, s->a, &r->var[s->var.v]);
-    if (!r->vector[s->var.v])
-        r->vector[s->var.v] = ARENA_NEW_ARRAY(r->arena, Value, LOOP_MOST_VECTOR);
-    if (x->is_both) {
-        const LExpr *e = tessi_lexpr(r->p, s->a);
-        Value *to = r->vector[s->var.v];
-        return evaluate_all(r, e->arg[0], to) && evaluate_all(r, e->arg[1], to + BOTH_APART);
-    }
-    if (x->is_row)
-        return define_row(r, s);
-    const int64_t n = evaluate_all(r, s->a, value);
-    memcpy(r->vector[s->var.v], value, (size_t)n * sizeof *value);
-    return n > 0;
+        return tessi_run_value(r, s->a, &r->var[s->var.v]);
+    Value *to = tessi_run_vector(r, s->var);
+    const LExpr *e = tessi_lexpr(r->p, s->a);
+    if (x->is_both)
+        return fetch(r, e->arg[0], to) && fetch(r, e->arg[1], to + BOTH_APART);
+    return x->is_row ? define_row(r, s) : fetch(r, s->a, to);
 }
 
 /* ---- Statements ------------------------------------------------------------------------------ */
@@ -379,7 +53,7 @@ static bool run_block(Run *r, const LBlock *block);
 static bool run_for(Run *r, const LStmt *s)
 {
     Value from, to;
-    if (!evaluate_now(r, s->a, &from) || !evaluate_now(r, s->b, &to))
+    if (!tessi_run_value(r, s->a, &from) || !tessi_run_value(r, s->b, &to))
         return false;
     if (s->least && to.i - from.i < (int64_t)s->least)
         return tessi_failf(r->failure, TESS_ERROR_INTERNAL,
@@ -416,47 +90,47 @@ static TouchKind kind_of_store(const Run *r, const LoopBuffer *b, int64_t elemen
     return kernel && same ? TOUCH_SAME : TOUCH_WRITE;
 }
 
-/* Stores v, of a vector for the lane in hand, where the statement says. */
-static bool put(Run *r, const LStmt *s, Value v)
+/* Stores v there. */
+static bool put(Run *r, const LStmt *s, const int64_t *index, Value v)
 {
-    int64_t index[LOOP_MAX_DIMS + 1];
     char bytes[sizeof v];
-    r->stamp++;
-    if (!read_index(r, s->index, s->n_index, index))
-        return false;
-    if (r->buffers[s->buffer.v].buffer->lanes)
-        index[s->n_index] = r->lane;
-    else if (s->n_index)
-        index[s->n_index - 1] += r->lane * tessi_store_apart(s);
-    LoopBuffer *b = buffer_of(r, s->buffer);
+    LoopBuffer *b = tessi_run_buffer(r, s->buffer);
     const ScalarType t = b->buffer->type;
-    const int64_t element = tessi_loop_buffer_element(b, index);
+    unsigned char *at;
+    const int64_t element = tessi_loop_buffer_element(b, index, &at);
     if (element < 0)
-        return fail_outside(r, b, index, "the store to");
-    void *at = tessi_loop_buffer_address(b, index);
+        return tessi_run_fail_outside(r, b, index, "the store to");
     if (s->kind == LSTMT_ADD && !tessi_loop_buffer_is_stored(b, element))
-        return fail_at(r, b, index, "the addition to", "comes before any store to it");
+        return tessi_run_fail_at(r, b, index, "the addition to", "comes before any store to it");
     if (s->kind == LSTMT_ADD)
         v = tessi_eval(OP_ADD, tessi_value_type(t), (Value[]){ tessi_load_element(t, at), v });
     const size_t n = tessi_type_info(t)->bytes;
     tessi_store_element(t, bytes, v);
-    if (!touch(r, b, element, index,
-               s->atomic ? TOUCH_ADD : kind_of_store(r, b, element, at, bytes, n)))
+    if (!tessi_run_touch(r, b, element, index,
+                         s->atomic ? TOUCH_ADD : kind_of_store(r, b, element, at, bytes, n)))
         return false;
     memcpy(at, bytes, n);
     tessi_loop_buffer_note_store(b, element);
     return true;
 }
 
+/* Values, and the place of the first of them, are known before any is stored. */
 static bool run_store(Run *r, const LStmt *s)
 {
-    Value v[LOOP_MOST_VECTOR];
-    const int64_t n = evaluate_all(r, s->a, v);
-    bool good = n > 0;
-    for (r->lane = 0; good && r->lane < n; r->lane++)
-        good = put(r, s, v[r->lane]);
-    r->lane = 0;
-    return good;
+    const bool is_vector = r->buffers[s->buffer.v].buffer->lanes;
+    int64_t index[LOOP_MAX_DIMS + 1], none = 0;
+    Operand v;
+    const uint32_t n = tessi_run_values(r, s->a, &v);
+    if (!n || !tessi_run_index(r, s->index, s->n_index, index))
+        return false;
+    int64_t *along = is_vector ? &index[s->n_index] : s->n_index ? &index[s->n_index - 1] : &none;
+    if (is_vector)
+        *along = 0;
+    const int64_t apart = is_vector ? 1 : tessi_store_apart(s);
+    for (uint32_t k = 0; k < n; k++, *along += apart)
+        if (!put(r, s, index, v.at[k * v.step]))
+            return false;
+    return true;
 }
 
 /* Elements from `from` on into `to`, one after another; one of them is a line. */
@@ -474,28 +148,28 @@ static bool run_move(Run *r, const LStmt *s)
     const size_t bytes = tessi_type_info(other->type)->bytes;
     int64_t in_line;
     const int64_t *at = takes ? &in_line : index, *source = takes ? index : &in_line;
-    r->stamp++;
-    if (!read_index(r, s->index, s->n_index, index))
+    if (!tessi_run_index(r, s->index, s->n_index, index))
         return false;
-    buffer_of(r, s->buffer);
-    buffer_of(r, s->other);
+    tessi_run_buffer(r, s->buffer);
+    tessi_run_buffer(r, s->other);
     for (k = 0; k < n; k++) {
         in_line = k / held;
         *(takes ? &from : &to) = &r->buffers[tessi_loop_channel(r->p, some, channel).v];
         const size_t part = (size_t)(k % held) * bytes;
-        int64_t read = tessi_loop_buffer_element(from, source);
-        int64_t written = tessi_loop_buffer_element(to, at);
+        unsigned char *is, *write;
+        int64_t read = tessi_loop_buffer_element(from, source, &is);
+        int64_t written = tessi_loop_buffer_element(to, at, &write);
         if (read < 0 || written < 0)
-            return fail_outside(r, takes ? from : to, index, "the move of");
+            return tessi_run_fail_outside(r, takes ? from : to, index, "the move of");
         if (from->stored) {
             if (!tessi_loop_buffer_is_stored(from, read))
-                return fail_at(r, from, source, "the move of", "comes before any store to it");
-            if (!touch(r, from, read, source, TOUCH_READ))
+                return tessi_run_fail_at(r, from, source, "the move of",
+                                         "comes before any store to it");
+            if (!tessi_run_touch(r, from, read, source, TOUCH_READ))
                 return false;
         }
-        char *write = (char *)tessi_loop_buffer_address(to, at) + (takes ? part : 0);
-        const char *is = (const char *)tessi_loop_buffer_address(from, source) + (takes ? 0 : part);
-        if (!touch(r, to, written, at, kind_of_store(r, to, written, write, is, bytes)))
+        *(takes ? &write : &is) += part;
+        if (!tessi_run_touch(r, to, written, at, kind_of_store(r, to, written, write, is, bytes)))
             return false;
         memcpy(write, is, bytes);
         tessi_loop_buffer_note_store(to, written);
@@ -512,9 +186,10 @@ static bool run_shift(Run *r, const LStmt *s)
     Value v;
     if (lane >= 0 && lane < LOOP_WARP)
         r->thread += s->step;
-    const bool good = evaluate_now(r, s->a, &v);
+    const bool good = tessi_run_value(r, s->a, &v);
+    int64_t index[LOOP_MAX_DIMS + 1] = { 0 };
     r->thread = thread;
-    return good && put(r, s, v);
+    return good && tessi_run_index(r, s->index, s->n_index, index) && put(r, s, index, v);
 }
 
 static bool run_product(Run *r, const LStmt *s)
@@ -522,25 +197,25 @@ static bool run_product(Run *r, const LStmt *s)
     const LExpr *rows = tessi_lexpr(r->p, s->a), *words = tessi_lexpr(r->p, s->b);
     const int64_t lane = r->thread % LOOP_WARP;
     int64_t at[LOOP_MAX_DIMS], row[LOOP_MAX_DIMS], word[LOOP_MAX_DIMS];
-    r->stamp++;
-    if (!read_index(r, s->index, 1, at) || !read_index(r, rows->arg, 2, row)
-        || !read_index(r, words->arg, 1, word))
+    if (!tessi_run_index(r, s->index, 1, at) || !tessi_run_index(r, rows->arg, 2, row)
+        || !tessi_run_index(r, words->arg, 1, word))
         return false;
-    LoopBuffer *sums = buffer_of(r, s->buffer);
+    LoopBuffer *sums = tessi_run_buffer(r, s->buffer);
     for (int64_t i = 0; i < PRODUCT_SUMS; i++, at[0]++) {
         const int64_t y = row[0] + lane / 4 + i / 2 * s->step;
         const int64_t column = word[0] + PRODUCT_WORDS * (lane % 4 * 2 + i % 2);
         Value sum, bytes, weights;
-        if (!load_at(r, s->buffer, at, &sum)
-            || !touch(r, sums, tessi_loop_buffer_element(sums, at), at, TOUCH_WRITE))
+        unsigned char *to = NULL;
+        if (!tessi_run_load(r, s->buffer, at, &sum)
+            || !tessi_run_touch(r, sums, tessi_loop_buffer_element(sums, at, &to), at, TOUCH_WRITE))
             return false;
         for (int64_t k = 0; k < PRODUCT_WORDS; k++) {
-            if (!load_at(r, rows->buffer, (const int64_t[]){ y, row[1] + k }, &bytes)
-                || !load_at(r, words->buffer, (const int64_t[]){ column + k }, &weights))
+            if (!tessi_run_load(r, rows->buffer, (const int64_t[]){ y, row[1] + k }, &bytes)
+                || !tessi_run_load(r, words->buffer, (const int64_t[]){ column + k }, &weights))
                 return false;
             sum = tessi_eval(OP_DOT, TYPE_U32, (const Value[]){ bytes, weights, sum });
         }
-        tessi_store_element(TYPE_U32, tessi_loop_buffer_address(sums, at), sum);
+        tessi_store_element(TYPE_U32, to, sum);
     }
     return true;
 }
@@ -573,25 +248,25 @@ static bool run_sort(Run *r, const LStmt *s)
     LoopBuffer *b = &r->buffers[s->buffer.v];
     ScalarType t = b->buffer->type;
     Value n;
-    if (!evaluate_now(r, s->a, &n))
+    if (!tessi_run_value(r, s->a, &n))
         return false;
     int64_t last = n.i - 1;
     if (n.i < 0 || n.i > b->size[0])
-        return fail_outside(r, b, &last, "the sort up to");
+        return tessi_run_fail_outside(r, b, &last, "the sort up to");
     SortItem *items = calloc((size_t)n.i + 1, sizeof *items);
     if (!items)
         return tessi_failf(r->failure, TESS_ERROR_MEMORY, "not enough memory to sort");
     bool good = true;
     for (int64_t i = 0; good && i < n.i; i++) {
         good = tessi_loop_buffer_is_stored(b, i)
-               || fail_at(r, b, &i, "the sort of", "comes before any store to it");
-        good = good && touch(r, b, i, &i, TOUCH_WRITE);
-        items[i].value = tessi_load_element(t, tessi_loop_buffer_address(b, &i));
+               || tessi_run_fail_at(r, b, &i, "the sort of", "comes before any store to it");
+        good = good && tessi_run_touch(r, b, i, &i, TOUCH_WRITE);
+        items[i].value = tessi_load_element(t, b->data + i * b->stride[0]);
         items[i].key = sort_key(t, items[i].value);
     }
     qsort(items, (size_t)n.i, sizeof *items, compare_items);
     for (int64_t i = 0; good && i < n.i; i++)
-        tessi_store_element(t, tessi_loop_buffer_address(b, &i), items[i].value);
+        tessi_store_element(t, b->data + i * b->stride[0], items[i].value);
     free(items);
     return good;
 }
@@ -601,7 +276,7 @@ static bool run_stmt(Run *r, const LStmt *s)
     Value v;
     switch (s->kind) {
     case LSTMT_FOR: return run_for(r, s);
-    case LSTMT_IF: return evaluate_now(r, s->a, &v) && run_block(r, v.i ? &s->body : &s->orelse);
+    case LSTMT_IF: return tessi_run_value(r, s->a, &v) && run_block(r, v.i ? &s->body : &s->orelse);
     case LSTMT_LET:
     case LSTMT_VAR:
     case LSTMT_SET: return define(r, s);
@@ -631,18 +306,18 @@ static bool run_block(Run *r, const LBlock *block)
 static bool size_of(Run *r, LExprId id, const char *of, int64_t *n)
 {
     Value v;
-    if (!evaluate_now(r, id, &v))
+    if (!tessi_run_value(r, id, &v))
         return false;
     *n = v.i;
     return v.i >= 1
-           || tessi_failf(r->failure, TESS_ERROR_ARGUMENT, "a size of '%s' is %lld", shown(of),
-                          (long long)v.i);
+           || tessi_failf(r->failure, TESS_ERROR_ARGUMENT, "a size of '%s' is %lld",
+                          tessi_run_shown(of), (long long)v.i);
 }
 
 static bool same_size(Run *r, LExprId a, LExprId b)
 {
     Value x, y;
-    if (!evaluate_now(r, a, &x) || !evaluate_now(r, b, &y))
+    if (!tessi_run_value(r, a, &x) || !tessi_run_value(r, b, &y))
         return false;
     return x.i == y.i
            || tessi_failf(r->failure, TESS_ERROR_ARGUMENT,
@@ -659,7 +334,7 @@ static bool check_image(Run *r, const LImage *im, const InterpImage *given)
         if (n != given->size[d])
             return tessi_failf(r->failure, TESS_ERROR_ARGUMENT,
                                "image '%s' has size %lld where the program says %lld",
-                               shown(im->name), (long long)given->size[d], (long long)n);
+                               tessi_run_shown(im->name), (long long)given->size[d], (long long)n);
     }
     return true;
 }
@@ -721,7 +396,7 @@ static bool make_buffers(Run *r)
         bool counts = lb->kind == LBUF_TEMP;
         if ((counts && bytes > room) || !tessi_loop_buffer_make(b))
             return tessi_failf(r->failure, TESS_ERROR_MEMORY, "not enough memory for '%s'",
-                               shown(lb->name));
+                               tessi_run_shown(lb->name));
         room -= counts ? bytes : 0;
     }
     share_shadows(r);
@@ -786,8 +461,8 @@ bool tessi_interpret_loops(const LoopProgram *p, const InterpArgs *args, Failure
               .buffers = ARENA_NEW_ARRAY(a, LoopBuffer, p->buffers.n),
               .var = ARENA_NEW_ARRAY(a, Value, p->vars.n),
               .vector = ARENA_NEW_ARRAY(a, Value *, p->vars.n),
-              .value = ARENA_NEW_ARRAY(a, Value, p->exprs.n),
-              .stamp_of = ARENA_NEW_ARRAY(a, uint64_t, p->exprs.n) };
+              .code = ARENA_NEW_ARRAY(a, EvalCode, p->exprs.n),
+              .node = ARENA_NEW_ARRAY(a, EvalNode, p->exprs.n) };
     bool good = run_program(&r);
     for (uint32_t i = 1; i < p->buffers.n; i++)
         tessi_loop_buffer_free(&r.buffers[i]);

@@ -20,6 +20,7 @@ bool tessi_loop_buffer_make(LoopBuffer *b)
     if (!tessi_mul_size(n, (size_t)b->copies, &n))
         return false;
     b->n = n;
+    b->bytes = (int64_t)bytes;
     b->life = 1;
     if (lb->kind == LBUF_TEMP || lb->kind == LBUF_LOCAL || lb->kind == LBUF_TABLE) {
         b->data = b->owned = calloc(n, bytes);
@@ -43,52 +44,6 @@ void tessi_loop_buffer_free(LoopBuffer *b)
     free(b->stored);
     for (int i = 0; i < LOOP_MAX_NESTING; i++)
         free(b->level[i].at);
-}
-
-int64_t tessi_loop_buffer_element(const LoopBuffer *b, const int64_t *index)
-{
-    int64_t element = 0;
-    for (int d = 0; d < b->buffer->n_dims; d++) {
-        if (index[d] < 0 || index[d] >= b->size[d])
-            return -1;
-        element = element * b->size[d] + index[d];
-    }
-    if (b->lanes > 1)
-        element = element * b->lanes + index[b->buffer->n_dims];
-    return element + (int64_t)(b->copy * b->n_copy);
-}
-
-void *tessi_loop_buffer_address(const LoopBuffer *b, const int64_t *index)
-{
-    int64_t offset = 0;
-    for (int d = 0; d < b->buffer->n_dims; d++)
-        offset += index[d] * b->stride[d];
-    if (b->lanes > 1)
-        offset += index[b->buffer->n_dims] * (int64_t)tessi_type_info(b->buffer->type)->bytes;
-    if (b->copy)
-        offset += (int64_t)(b->copy * b->n_copy * tessi_type_info(b->buffer->type)->bytes);
-    return b->data + offset;
-}
-
-/* The buffer that has the shadow of the element, and the element's number there. */
-static LoopBuffer *shadow_of(const LoopBuffer *b, int64_t *element)
-{
-    if (!b->flat)
-        return (LoopBuffer *)b;
-    *element = *element * b->channels + b->buffer->channel;
-    return b->flat;
-}
-
-bool tessi_loop_buffer_is_stored(const LoopBuffer *b, int64_t element)
-{
-    const LoopBuffer *shadow = shadow_of(b, &element);
-    return shadow->stored[element] == shadow->life;
-}
-
-void tessi_loop_buffer_note_store(LoopBuffer *b, int64_t element)
-{
-    LoopBuffer *shadow = shadow_of(b, &element);
-    shadow->stored[element] = shadow->life;
 }
 
 static bool others(uint32_t who, uint32_t me)
@@ -115,10 +70,10 @@ static bool agree(Touch *t, TouchKind kind, uint32_t me)
     return false;
 }
 
-int tessi_loop_buffer_touch(LoopBuffer *b, int64_t element, TouchKind kind, const ActiveLoop *loops,
-                            int n_loops, uint32_t *next_stamp)
+int tessi_loop_buffer_touch_in(LoopBuffer *b, int64_t element, TouchKind kind,
+                               const ActiveLoop *loops, int n_loops, uint32_t *next_stamp)
 {
-    b = shadow_of(b, &element);
+    b = tessi_loop_buffer_shadow(b, &element);
     for (int depth = 0; depth < n_loops; depth++) {
         TouchLevel *level = &b->level[depth];
         if (!level->at) {

@@ -22,6 +22,7 @@ typedef struct LoopBuffer LoopBuffer;
 struct LoopBuffer {
     const LBuffer *buffer;
     int64_t size[LOOP_MAX_DIMS], stride[LOOP_MAX_DIMS]; /* bytes */
+    int64_t bytes;                                      /* of an element's type */
     int64_t lanes; /* of an element; an index of elements that are vectors has the lane behind it */
     uint64_t n;
     /* HELD: one for each thread of a block, and whose is meant; else 1 and 0. */
@@ -50,15 +51,52 @@ typedef enum TouchKind { TOUCH_READ, TOUCH_WRITE, TOUCH_SAME, TOUCH_ADD } TouchK
 /* Memory and shadow for a buffer whose sizes and copies are set. False when memory is short. */
 bool tessi_loop_buffer_make(LoopBuffer *b);
 void tessi_loop_buffer_free(LoopBuffer *b);
-/* The element's number; -1 when an index is outside. */
-int64_t tessi_loop_buffer_element(const LoopBuffer *b, const int64_t *index);
-void *tessi_loop_buffer_address(const LoopBuffer *b, const int64_t *index);
+/* The element's number, and where it is; -1 when an index is outside. */
+static inline int64_t tessi_loop_buffer_element(const LoopBuffer *b, const int64_t *index,
+                                                unsigned char **at)
+{
+    int64_t element = 0, offset = 0;
+    for (int d = 0; d < b->buffer->n_dims; d++) {
+        if (index[d] < 0 || index[d] >= b->size[d])
+            return -1;
+        element = element * b->size[d] + index[d];
+        offset += index[d] * b->stride[d];
+    }
+    if (b->lanes > 1) {
+        element = element * b->lanes + index[b->buffer->n_dims];
+        offset += index[b->buffer->n_dims] * b->bytes;
+    }
+    *at = b->data + offset + (int64_t)(b->copy * b->n_copy) * b->bytes;
+    return element + (int64_t)(b->copy * b->n_copy);
+}
+/* The buffer that has the shadow of the element, and the element's number there. */
+static inline LoopBuffer *tessi_loop_buffer_shadow(const LoopBuffer *b, int64_t *element)
+{
+    if (!b->flat)
+        return (LoopBuffer *)b;
+    *element = *element * b->channels + b->buffer->channel;
+    return b->flat;
+}
 /* Whether the element was stored in the life of the buffer; notes that it is. Not of INPUT and TABLE. */
-bool tessi_loop_buffer_is_stored(const LoopBuffer *b, int64_t element);
-void tessi_loop_buffer_note_store(LoopBuffer *b, int64_t element);
+static inline bool tessi_loop_buffer_is_stored(const LoopBuffer *b, int64_t element)
+{
+    const LoopBuffer *shadow = tessi_loop_buffer_shadow(b, &element);
+    return shadow->stored[element] == shadow->life;
+}
+static inline void tessi_loop_buffer_note_store(LoopBuffer *b, int64_t element)
+{
+    LoopBuffer *shadow = tessi_loop_buffer_shadow(b, &element);
+    shadow->stored[element] = shadow->life;
+}
 /* Notes the touch in the loops around it. Returns the depth of a loop of which another iteration touched the element
  * in a way that does not agree, -1 when there is none, -2 when memory is short. */
-int tessi_loop_buffer_touch(LoopBuffer *b, int64_t element, TouchKind kind, const ActiveLoop *loops,
-                            int n_loops, uint32_t *next_stamp);
+int tessi_loop_buffer_touch_in(LoopBuffer *b, int64_t element, TouchKind kind,
+                               const ActiveLoop *loops, int n_loops, uint32_t *next_stamp);
+static inline int tessi_loop_buffer_touch(LoopBuffer *b, int64_t element, TouchKind kind,
+                                          const ActiveLoop *loops, int n_loops,
+                                          uint32_t *next_stamp)
+{
+    return n_loops ? tessi_loop_buffer_touch_in(b, element, kind, loops, n_loops, next_stamp) : -1;
+}
 
 #endif
