@@ -368,6 +368,7 @@ static void fill_info(OpenclDevice *d)
     version[0] = 0;
     text(d, DEVICE_VERSION, version, sizeof version);
     snprintf(d->identity, sizeof d->identity, "%s|%s|%s|%s", platform, driver, version, info->name);
+    d->is_nvidia = number(d, DEVICE_VENDOR) == VENDOR_NVIDIA;
     const uint64_t type = number(d, DEVICE_TYPE);
     info->is_cpu = (type & TYPE_CPU) != 0;
     d->is_known = !info->is_cpu || tessi_cpu_digest(&d->cpu);
@@ -500,7 +501,7 @@ bool tessi_opencl_open_with(const OpenclApi *api, int wanted, DeviceStream strea
 static void complete_info(OpenclDevice *d)
 {
     CudaDriver driver;
-    if (number(d, DEVICE_VENDOR) == VENDOR_NVIDIA && tessi_cuda_load_driver(&driver, NULL))
+    if (d->is_nvidia && tessi_cuda_load_driver(&driver, NULL))
         tessi_cuda_fill_units(&driver, &d->base.info);
     /* Programs are told of the unit as they are of pairs. */
     if (!d->base.info.pair_choices)

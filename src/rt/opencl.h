@@ -34,6 +34,7 @@ typedef struct OpenclDevice {
     Digest cpu;           /* likewise, of devices that are the processor itself */
     bool is_known;        /* else nothing made for it is kept */
     bool rounds_division; /* takes -cl-fp32-correctly-rounded-divide-sqrt */
+    bool is_nvidia;       /* its binaries are PTX */
     /* One launch at a time: arguments are state of a kernel, and NVIDIA's driver 580 ended with a fault of memory in a
      * thread of its own where three threads had kernels on one device. */
     mtx_t launching;

@@ -151,12 +151,13 @@ static char *with_residents(const DeviceBuild *job, char *ptx)
     return NULL;
 }
 
-/* Makes the program anew where that is worth it. Whatever fails leaves the one there is. */
+/* Makes the program anew where that is worth it. Whatever fails leaves the one there is. Other devices are not asked
+ * for their binary: PoCL would compile each kernel once more to have one. */
 static void limit_registers(const OpenclDevice *d, const DeviceBuild *job, const char *options,
                             cl_program *program)
 {
-    const size_t n = binary_size(d, *program);
-    char *ptx = job->n_resident && n ? calloc(n + 1, 1) : NULL;
+    const size_t n = job->n_resident && d->is_nvidia ? binary_size(d, *program) : 0;
+    char *ptx = n ? calloc(n + 1, 1) : NULL;
     if (!ptx || d->api.program_info(*program, BINARIES, sizeof ptx, &ptx, NULL) != SUCCESS) {
         free(ptx);
         return;
