@@ -340,6 +340,7 @@ static tess_status compile(const CorpusCase *c, const CorpusSetting *s,
     options.fp = s->fp;
     options.plan = s->plan;
     options.machine = s->machine;
+    options.cache = s->cache;
     options.constants = constants;
     options.n_constants = n;
     tess_diags *d;

@@ -62,6 +62,7 @@ typedef struct CorpusSetting {
     tess_fp fp;
     const char *plan;     /* text or NULL */
     const char *machine;  /* likewise */
+    const char *cache;    /* folder, "" or NULL, as in tess_options */
     const int64_t *sizes; /* one for each size parameter */
     bool expected_inputs; /* the `input` lines count; else random elements from `seed` */
     uint64_t seed;

@@ -38,9 +38,24 @@ static inline tess_target gpu_target(void)
     return TESS_TARGET_OPENCL;
 }
 
+/* For tess_options.cache: none for OpenCL, as PoCL would compile each kernel once more to have a binary of it. */
+static inline const char *gpu_cache(void)
+{
+    return gpu_target() == TESS_TARGET_OPENCL ? "" : NULL;
+}
+
 static inline const BackendDevice *gpu_device(void)
 {
     return tessi_backend_of(gpu_target())->device;
+}
+
+/* Has PoCL compile without optimisation, which takes two thirds of the time: for tests of what is done with kernels.
+ * What it makes of them with it is for test_gpu_corpus, and for TESSERA_ALL=1. */
+static inline void compile_quickly(void)
+{
+    const char *all = getenv("TESSERA_ALL");
+    if (!all || strcmp(all, "1") != 0)
+        setenv("POCL_EXTRA_BUILD_FLAGS", "-cl-opt-disable", 0);
 }
 
 /* Ends the test as skipped where there is no device. While the device stays open its context need not be made again

@@ -15,6 +15,7 @@ static tess_program *compile_as(tess_fp fp, const char *text, uint64_t device_by
     tess_options_init(&o);
     o.fp = fp;
     o.target = gpu_target();
+    o.cache = gpu_cache();
     o.device_bytes = device_bytes;
     tess_program *p = NULL;
     tess_diags *d = NULL;
@@ -317,6 +318,7 @@ static void test_devices(void)
         tess_options o;
         tess_options_init(&o);
         o.target = gpu_target();
+        o.cache = gpu_cache();
         o.n_devices = 3;
         o.note = keep_note;
         o.user = note;
@@ -350,6 +352,7 @@ static void test_devices_in_strips(void)
     tess_options o;
     tess_options_init(&o);
     o.target = gpu_target();
+    o.cache = gpu_cache();
     o.n_devices = 3;
     o.device_bytes = 120 << 10;
     tess_program *p = NULL;
@@ -399,6 +402,7 @@ static void test_high_images(void)
     tess_options o;
     tess_options_init(&o);
     o.target = gpu_target();
+    o.cache = gpu_cache();
     o.plan = "plan high\ntarget gpu\n\ngroup out\n    x 32 thread\n"
              "    stage out in memory\n    split none\n";
     tess_program *p = NULL;

@@ -65,6 +65,7 @@ static bool compare(const Options *o, const CorpusCase *c, CorpusSetting s, cons
     s.target = gpu_target();
     s.plan = plan;
     s.machine = o->machine;
+    s.cache = o->compile_only ? NULL : gpu_cache();
     CorpusRun run;
     bool ok = corpus_run(c, &s, &run, why) && (o->compile_only || corpus_same(&run, truth, why));
     corpus_close(&run);

@@ -11,13 +11,13 @@
 
 enum { FAR = 2000, MOST_WAITS = 60000 };
 
-static tess_options options(tess_general general, const char *cache)
+static tess_options options(tess_general general)
 {
     tess_options o;
     tess_options_init(&o);
     o.target = gpu_target();
     o.general = general;
-    o.cache = cache;
+    o.cache = gpu_cache();
     return o;
 }
 
@@ -52,7 +52,7 @@ static void run(tess_program *p, int64_t height, int64_t width, int64_t rows, in
 static void test_pixels(void)
 {
     for (size_t r = 0; r < N_GENERAL_RULES; r++) {
-        tess_options o = options(TESS_GENERAL_ALWAYS, NULL);
+        tess_options o = options(TESS_GENERAL_ALWAYS);
         o.fp = r % 3 ? TESS_FP_DEFAULT : TESS_FP_STRICT;
         tess_program *p = compile(general_rules[r], general_bodies[r % 2], &o);
         for (size_t k = 0; k < N_GENERAL_EXTENTS; k++) {
@@ -73,7 +73,7 @@ static void test_strips(void)
     static float large[FAR * MOST_MASK], there[FAR * MOST_MASK];
     int64_t size[2] = { FAR, MOST_MASK }, extent[2] = { 7, 5 };
     fill(large, FAR * MOST_MASK, 3);
-    tess_options o = options(TESS_GENERAL_ALWAYS, NULL);
+    tess_options o = options(TESS_GENERAL_ALWAYS);
     o.device_bytes = 300000;
     tess_program *p = compile("mirror", "convolve(X, m)", &o);
     const DLTensor x = tensor(large, size), w = tensor(mask, extent), y = tensor(there, size);
@@ -113,7 +113,7 @@ static bool gated_build(Device *d, DeviceBuild *job, DeviceModule **module, Fail
 
 static tess_program *compile_gated(tess_general general)
 {
-    const tess_options o = options(general, "");
+    const tess_options o = options(general);
     tess_program *p = compile("mirror", "convolve(X, m)", &o);
     Failure f;
     mtx_lock(&p->lock);
@@ -244,7 +244,7 @@ static void test_convolver(void)
     int64_t size[2] = { HEIGHT, WIDTH };
     const DLTensor x = tensor(image, size);
     for (int g = 0; g < 2; g++) {
-        const tess_options o = options(g ? TESS_GENERAL_MEANWHILE : TESS_GENERAL_NEVER, "");
+        const tess_options o = options(g ? TESS_GENERAL_MEANWHILE : TESS_GENERAL_NEVER);
         EXPECT(tess_convolver_new(&o, &c[g]) == TESS_OK);
         tess_convolver_vary(c[g], 1);
     }

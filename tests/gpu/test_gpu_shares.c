@@ -8,6 +8,7 @@ static tess_program *compile(const char *text, int n_devices)
     tess_options o;
     tess_options_init(&o);
     o.target = gpu_target();
+    o.cache = gpu_cache();
     o.n_devices = n_devices;
     tess_program *p = NULL;
     tess_diags *d = NULL;
@@ -259,6 +260,7 @@ static void test_refused(void)
 
 int main(void)
 {
+    compile_quickly();
     Device *device = need_gpu();
     test_text("stencil f(vector#2 float a) { return a@[-2, 0] + a@[1, 1] + index(0); }\n"
               "parameter M, N;\nvector#2 float a[M, N];\nreturn f(a:wrap);\n",
