@@ -194,6 +194,7 @@ def check_refused(folder):
 
 with tool.workspace() as place:
     folder = pathlib.Path(place)
+    tool.keep_nothing()
     for number in range(CASES):
         check_case(folder, number)
     for number in range(CASES):

@@ -242,6 +242,7 @@ def check_refused(folder):
 
 with tool.workspace() as place:
     folder = pathlib.Path(place)
+    tool.keep_nothing()
     numbers = [n for n in range(CASES) if tool.turn(n * TURNS // CASES, TURNS)]
     for number in numbers:
         check_case(folder, number)
