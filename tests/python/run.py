@@ -25,7 +25,7 @@ def say(text):
 def environment():
     """That of the test without what would make the environment less fresh."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "VIRTUAL_ENV", "CFLAGS"))}
-    return dict(kept, PIP_DISABLE_PIP_VERSION_CHECK="1", PYTHONDONTWRITEBYTECODE="1")
+    return dict(kept, PIP_DISABLE_PIP_VERSION_CHECK="1", PYTHONPYCACHEPREFIX=str(folder / "bytecode"))
 
 
 def run(*command, **options):
@@ -46,7 +46,9 @@ def make_environment():
             f"{made.stdout.strip().splitlines()[:1]}"
         )
         return False
-    got = run(venv / "bin/pip", "install", "-q", "--retries", "1", *PACKAGES, capture_output=True, text=True)
+    got = run( # of all that these have, a part is ever imported, and compiled then
+        venv / "bin/pip", "install", "-q", "--no-compile", "--retries", "1", *PACKAGES, capture_output=True, text=True
+    )
     if got.returncode:
         say("skipped: pip cannot install NumPy and the tools of the tests; there is no network, or no PyPI")
         say("\n".join(got.stderr.strip().splitlines()[-3:]))
