@@ -87,7 +87,6 @@ typedef struct Text {
     char *at; /* always NUL-terminated once something was written */
     size_t n, cap;
 } Text;
-void tessi_text_init(Text *t, Arena *a);
 Text tessi_text_new(Arena *a);
 void tessi_text_add(Text *t, const char *s);
 void tessi_text_addn(Text *t, const char *s, size_t n);

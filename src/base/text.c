@@ -97,11 +97,6 @@ const char *tessi_nearest_word(const char *word, const char *const *candidates, 
     return best;
 }
 
-void tessi_text_init(Text *t, Arena *a)
-{
-    *t = tessi_text_new(a);
-}
-
 Text tessi_text_new(Arena *a)
 {
     return (Text){ .arena = a };

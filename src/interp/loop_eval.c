@@ -9,8 +9,7 @@
 bool tessi_run_fail_at(Run *r, const LoopBuffer *b, const int64_t *index, const char *what,
                        const char *why)
 {
-    Text t;
-    tessi_text_init(&t, r->arena);
+    Text t = tessi_text_new(r->arena);
     for (int d = 0; d < b->buffer->n_dims; d++)
         tessi_text_addf(&t, "%s%lld", d ? ", " : "", (long long)index[d]);
     return tessi_failf(r->failure, TESS_ERROR_INTERNAL, "function '%s': %s '%s'[%s] %s",
@@ -20,8 +19,7 @@ bool tessi_run_fail_at(Run *r, const LoopBuffer *b, const int64_t *index, const 
 
 bool tessi_run_fail_outside(Run *r, const LoopBuffer *b, const int64_t *index, const char *what)
 {
-    Text t;
-    tessi_text_init(&t, r->arena);
+    Text t = tessi_text_new(r->arena);
     tessi_text_add(&t, "is outside its size");
     for (int d = 0; d < b->buffer->n_dims; d++)
         tessi_text_addf(&t, "%s %lld", d ? " x" : "", (long long)b->size[d]);
