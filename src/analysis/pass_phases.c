@@ -432,11 +432,11 @@ static ExprId change(Rewrite *r, ExprId id, const Expr *e)
         const ExprId steps = tessi_expr_op(g, OP_MUL, same, by, (ExprId){ 0 });
         return tessi_expr_op(g, OP_ADD, steps, at, (ExprId){ 0 });
     }
-    const Expr *load = tessi_expr(g, same);
-    if (load->kind != EXPR_LOAD)
+    if (e->kind
+        != EXPR_LOAD) /* what has become a load, as the larger of two equal ones, is moved */
         return without_division(g, same);
     const Access *before = tessi_access(g, e->access);
-    Access a = *tessi_access(g, load->access);
+    Access a = *tessi_access(g, tessi_expr(g, same)->access);
     for (uint8_t d = 0; d < a.n_dims; d++) {
         AccessDim *dim = &a.dim[d];
         if (dim->absolute)

@@ -80,7 +80,7 @@ static ExprId change(Rewrite *r, ExprId id, const Expr *e)
     const ExprId same = tessi_rewrite_rebuild(r, e);
     const Expr *load = tessi_expr(r->to, same);
     (void)id;
-    if (load->kind != EXPR_LOAD || t->stage->kind != STAGE_COMPUTE || t->stage->repeat)
+    if (e->kind != EXPR_LOAD || t->stage->kind != STAGE_COMPUTE || t->stage->repeat)
         return same;
     Access a = *tessi_access(r->to, load->access);
     const Stage *image = tessi_stage(r->to, a.producer);
