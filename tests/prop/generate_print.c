@@ -596,9 +596,8 @@ static void put_stencil_call(Out *o, const GenProgram *p, int k)
 }
 
 /* `dropped`: the number of a dimension, or -1. */
-static void put_ranges(Out *o, const GenProgram *p, const GenArg *a, bool closed, int dropped)
+static void put_ranges(Out *o, int n_dims, const GenArg *a, bool closed, int dropped)
 {
-    int n_dims = p->image[a->image].n_dims;
     for (int d = 0; d < n_dims; d++) {
         put(o, d ? ", " : "");
         if (d == dropped) {
@@ -643,7 +642,7 @@ static void put_statement(Out *o, const GenProgram *p, int k)
         put(o, "x%d = ", k);
         put_arg_image(o, p, a);
         put(o, "[");
-        put_ranges(o, p, a, true, s->plane - 1);
+        put_ranges(o, p->image[a->image].n_dims, a, true, s->plane - 1);
         put(o, "]");
         break;
     case MAKE_SAMPLE:
@@ -660,7 +659,8 @@ static void put_statement(Out *o, const GenProgram *p, int k)
                 put_offsets(o, p, a);
             } else {
                 put(o, " [");
-                put_ranges(o, p, a, a->fill, -1);
+                put_ranges(o, p->image[s->arg[0].image].n_dims, a, a->fill,
+                           -1); /* a number has none */
                 put(o, "]");
             }
             put(o, " = ");
@@ -674,7 +674,7 @@ static void put_statement(Out *o, const GenProgram *p, int k)
         break;
     case MAKE_PLANE:
         put(o, "x%d[%d.., ", k, s->plane);
-        put_ranges(o, p, a, false, -1);
+        put_ranges(o, p->image[a->image].n_dims, a, false, -1);
         put(o, "] = ");
         put_arg_image(o, p, a);
         break;
