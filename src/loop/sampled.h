@@ -44,7 +44,7 @@ typedef struct Sampled {
 
     const LStmt *rows, *points; /* the loops over y and x */
     LExprId read;
-    Notes depends, whole, cost, key, form, scattered, seen, changed, widest;
+    Notes depends, whole, cost, key, form, scattered, seen, nodes, changed, widest;
     Table table[SAMPLED_MOST_TABLES];
     Samples samples[SAMPLED_MOST_ROWS];
     uint32_t n_tables, n_samples;

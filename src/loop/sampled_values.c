@@ -7,7 +7,7 @@ enum {
     LEAST_COST = 4,
     LEAST_SUM = 8
 }; /* operations of a point that a table saves; all tables together */
-enum { MOST_COST = 400, MOST_DEPTH = 60 };
+enum { MOST_COST = 400, MOST_DEPTH = 60, MOST_NODES = LOOP_MAX_EXPR_NODES / 16 };
 enum { MIXED = UINT32_MAX }; /* a key: not of one row */
 
 uint32_t *tessi_sampled_note(Sampled *s, Notes *notes, LExprId id)
@@ -159,8 +159,23 @@ static uint32_t cost_beyond(Sampled *s, LExprId id, bool of_row, uint32_t cost)
     return cost;
 }
 
+/* Nodes of a value, without names and written in one piece; no more than MOST_NODES + 1 are counted. */
+static uint32_t nodes_of(Sampled *s, LExprId id)
+{
+    if (!*note(s, &s->nodes, id)) {
+        const LExpr e = *tessi_lexpr(s->p, id);
+        uint32_t n = 1;
+        for (int i = 0; i < e.n_args && n <= MOST_NODES; i++)
+            n += nodes_of(s, e.arg[i]);
+        *note(s, &s->nodes, id) = n <= MOST_NODES ? n : MOST_NODES + 1;
+    }
+    return *note(s, &s->nodes, id);
+}
+
 static uint32_t cost_of(Sampled *s, LExprId id)
 {
+    if (nodes_of(s, id) > MOST_NODES)
+        return MOST_COST;
     tessi_sampled_forget(&s->cost);
     const uint32_t cost = cost_beyond(s, id, tessi_sampled_depends(s, id) & ON_ROW, 0);
     return cost < MOST_COST ? cost : MOST_COST;
@@ -387,7 +402,9 @@ static void find_tables(Sampled *s, LExprId id)
 
 bool tessi_sampled_find(Sampled *s)
 {
-    Notes *all[] = { &s->depends, &s->whole, &s->key, &s->form, &s->scattered, &s->seen };
+    Notes *all[] = {
+        &s->depends, &s->whole, &s->key, &s->form, &s->scattered, &s->seen, &s->nodes
+    };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         tessi_sampled_forget(all[i]);
     s->n_tables = s->n_samples = 0;
