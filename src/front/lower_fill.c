@@ -38,7 +38,8 @@ StageId tessi_lower_pointwise(Lower *l, StageId like, const char *suffix, Scalar
     const Stage *model = tessi_stage(l->g, like);
     Stage s = { .kind = STAGE_COMPUTE, .n_dims = model->n_dims, .type = type };
     s.span = model->span;
-    s.name = tessi_sprintf(l->a, "%s.%s", model->name, suffix);
+    /* not the name that is its own: what number that has may depend on how many turns are written out */
+    s.name = tessi_sprintf(l->a, "%s.%s", model->wanted, suffix);
     for (uint32_t d = 0; d < s.n_dims; d++)
         s.size[d] = model->size[d];
     tessi_lower_whole_piece(l, &s, body);
