@@ -110,9 +110,15 @@ static bool keep(Pixels *p, StageId id)
     return was;
 }
 
+static bool keep_both(Pixels *p, StageId a, StageId b)
+{
+    const bool first = keep(p, a);
+    return keep(p, b) || first;
+}
+
 static bool agree(Pixels *p, StageId a, StageId b)
 {
-    return a.v && b.v && p->n[a.v] != p->n[b.v] && (keep(p, a) | keep(p, b));
+    return a.v && b.v && p->n[a.v] != p->n[b.v] && keep_both(p, a, b);
 }
 
 static bool keep_read(Pixels *p, StageId id)
@@ -154,7 +160,8 @@ static bool keep_source(Pixels *p, StageId id)
     const int last = tessi_stage(p->g, s->source)->n_dims - 1;
     if (s->along && s->along != last + 1 && tessi_stage_from_source(s, last) == s->n_dims - 1)
         return agree(p, id, s->source);
-    return keep(p, id) | keep(p, s->source) | keep(p, s->keys);
+    const bool keys = keep(p, s->keys);
+    return keep_both(p, id, s->source) || keys;
 }
 
 static bool keep_carried(Pixels *p)
@@ -176,8 +183,10 @@ static bool find(Pixels *p)
     bool changed = true, any = false;
     while (changed) {
         changed = keep_carried(p);
-        GRAPH_FOREACH_STAGE (p->g, id)
-            changed |= keep_read(p, id) | keep_source(p, id);
+        GRAPH_FOREACH_STAGE (p->g, id) {
+            changed |= keep_read(p, id);
+            changed |= keep_source(p, id);
+        }
     }
     GRAPH_FOREACH_STAGE (p->g, id)
         any |= p->n[id.v] != 0;

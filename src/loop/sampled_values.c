@@ -8,7 +8,7 @@ enum {
     LEAST_SUM = 8
 }; /* operations of a point that a table saves; all tables together */
 enum { MOST_COST = 400, MOST_DEPTH = 60, MOST_NODES = LOOP_MAX_EXPR_NODES / 16 };
-enum { MIXED = UINT32_MAX }; /* a key: not of one row */
+static const uint32_t MIXED = UINT32_MAX; /* a key: not of one row */
 
 uint32_t *tessi_sampled_note(Sampled *s, Notes *notes, LExprId id)
 {
