@@ -257,7 +257,7 @@ static void fit_block(const Chooser *c, PlanGroup *group)
 }
 
 /* A block of a few warps that is wide and covers 8 rows: long runs in memory, and rows that the cache near it holds
- * once. Where rows are read as columns too, as high as wide: long runs of both. */
+ * once. Where rows are read as columns too, high: long runs of both. */
 static void shape_block(PlanGroup *group, bool crossed)
 {
     enum { THREADS = 128, ROWS = 8, ACROSS = 4, DOWN = 16 };
@@ -347,10 +347,8 @@ static uint32_t least_columns(const Chooser *c, const PlanGroup *group)
 /* The best register tile of the group, where one is better than a point a thread, which `best` is. */
 static void try_register_tiles(Chooser *c, const PlanGroup *group, Kernel *best)
 {
-    enum {
-        HEIGHTS = 5,
-        SIDE = 8
-    }; /* of threads: the first unless others are better; 0 = no more */
+    enum { HEIGHTS = 5, SIDE = 8 };
+    /* heights of threads: the first unless others are better; 0 = no more */
     static const uint8_t stencil_rows[HEIGHTS] = { 4, 2, 1, 8 };
     static const uint8_t window_rows[HEIGHTS] = { 9, 7, 5, 4, 2 };
     bool tiles = true, windows = false;
