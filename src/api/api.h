@@ -50,6 +50,8 @@ typedef struct GpuText {
     const char *text; /* NULL: not printed yet */
     EmitModule module;
 } GpuText;
+/* What kernels may rely on, as numbers (gpu.h). */
+enum { GPU_FORMS = 8 * PLAN_SIZES };
 typedef struct GpuGeneral GpuGeneral; /* api/gpu_general.c */
 typedef struct Backend Backend;       /* api/backend.h */
 
@@ -65,6 +67,13 @@ typedef VEC(PassTime) PassTimes;
 
 typedef struct Variant Variant;
 typedef struct General General; /* api/general.h */
+/* What is planned for images of a size: turns of repeats may be one as others are for larger images. */
+typedef struct PlannedSize {
+    Graph *graph;
+    Analysis *analysis;
+    Plan *plan;
+    LoopProgram *loops;
+} PlannedSize;
 struct Variant {
     const Backend *backend; /* of the program */
     Variant *next; /* guarded by the lock of the program, like its users and whether it is listed */
@@ -91,9 +100,9 @@ struct Variant {
     Analysis *analysis;
     Plan *plan;
     LoopProgram *loops;
-    Plan *small_plan; /* of GPUs: for images of few points, and its loops; NULL: not wanted yet */
-    LoopProgram *small_loops;
-    struct GpuFacts *facts[2]; /* of GPUs: of loops and small_loops; NULL: not asked yet */
+    /* of GPUs: for images that are not large, by PlanSize less one; without a plan: not wanted yet */
+    PlannedSize sizes[PLAN_SIZES - 1];
+    struct GpuFacts *facts[PLAN_SIZES]; /* of GPUs: of their loops; NULL: not asked yet */
     const char *c_text;
     RtModule module;
     ModuleEntry entry;
@@ -103,13 +112,13 @@ struct Variant {
     LoopProgram *other_loops;
     VmCode *vm; /* of the strip machine; NULL: not wanted yet */
     bool module_cached;
-    bool is_known;           /* its code was found without a plan (api/known.c): there is none */
-    bool is_kept;            /* others will find it so */
-    bool begun;              /* its code is compiled by another process */
-    bool waits;              /* runs wait for it, though they need not */
-    GpuText gpu_text[16];    /* by what kernels may rely on */
-    GpuCode *code;           /* of each context it was run in */
-    GpuGeneral *gpu_general; /* NULL: not wanted yet */
+    bool is_known; /* its code was found without a plan (api/known.c): there is none */
+    bool is_kept;  /* others will find it so */
+    bool begun;    /* its code is compiled by another process */
+    bool waits;    /* runs wait for it, though they need not */
+    GpuText gpu_text[GPU_FORMS]; /* by what kernels may rely on */
+    GpuCode *code;               /* of each context it was run in */
+    GpuGeneral *gpu_general;     /* NULL: not wanted yet */
     bool is_private; /* of GPUs: to one thread; its plan is used for images of few points too */
     double front_ms, plan_ms, compile_ms; /* without the plan */
     PassTimes times;
@@ -252,7 +261,10 @@ bool tessi_pass_loops(Variant *v, Failure *f);
 bool tessi_pass_other_loops(tess_program *p, const Backend *b, Variant *v, tess_diags *d,
                             Failure *f);
 /* The plan for small images and its loops, of variants planned for a GPU. */
-bool tessi_pass_small_loops(Variant *v, Failure *f);
+/* Plans for images of a size, of a variant with loops for large ones. */
+bool tessi_pass_size(Variant *v, PlanSize size, Failure *f);
+/* What was planned for them. */
+PlannedSize tessi_planned(const Variant *v, PlanSize size);
 /* The naive plan, lowered. */
 LoopProgram *tessi_pass_reference(const Variant *v, const Machine *m, Arena *a, Failure *f);
 /* The same for a build ahead of time by a row: for the machine described in the options, for the program's own when

@@ -15,7 +15,8 @@ typedef enum StopKind {
     STOP_GRAPH,
     STOP_ANALYSIS,
     STOP_PLAN,
-    STOP_SMALL_PLAN, /* of GPUs: the plan for small images */
+    STOP_MEDIUM_PLAN, /* of GPUs: plans for images that are not large */
+    STOP_SMALL_PLAN,
     STOP_LOOPS,
     STOP_ESTIMATE, /* what the cost model expects of a run */
     STOP_TEXT,     /* of a target, which is the name of the stop */
@@ -29,8 +30,8 @@ typedef struct Stop {
 } Stop;
 
 enum { MOST_STOPS = 24 };
-static const char *const first_stops[] = { "ast",  "types",      "graph", "analysis",
-                                           "plan", "small-plan", "loops", "estimate" };
+static const char *const first_stops[] = { "ast",         "types",      "graph", "analysis", "plan",
+                                           "medium-plan", "small-plan", "loops", "estimate" };
 
 /* All stops in the order of the compiler; how many there are. */
 static int list_stops(Stop *stops)
@@ -177,9 +178,12 @@ static bool print_stop(tess_program *p, Variant *v, const tess_args *args, const
 {
     if (stop->kind >= STOP_ANALYSIS && !tessi_pass_plan(p, v, d, f))
         return false;
-    if (stop->kind == STOP_SMALL_PLAN
+    const PlanSize size = stop->kind == STOP_SMALL_PLAN    ? PLAN_SMALL
+                          : stop->kind == STOP_MEDIUM_PLAN ? PLAN_MEDIUM
+                                                           : PLAN_LARGE;
+    if (size != PLAN_LARGE
         && !(tessi_backend_fits(of_devices(), v->plan, f) && tessi_pass_loops(v, f)
-             && tessi_pass_small_loops(v, f)))
+             && tessi_pass_size(v, size, f)))
         return false;
     if (stop->kind == STOP_ESTIMATE)
         return print_estimate(p, v, args, out, f);
@@ -191,7 +195,10 @@ static bool print_stop(tess_program *p, Variant *v, const tess_args *args, const
     case STOP_GRAPH: tessi_graph_print(v->graph, out); return true;
     case STOP_ANALYSIS: tessi_analysis_print(v->analysis, v->graph, out); return true;
     case STOP_PLAN: print_plan(p, v, args, out); return true;
-    case STOP_SMALL_PLAN: tessi_plan_print(v->small_plan, v->graph, out); return true;
+    case STOP_MEDIUM_PLAN:
+    case STOP_SMALL_PLAN:
+        tessi_plan_print(tessi_planned(v, size).plan, tessi_planned(v, size).graph, out);
+        return true;
     case STOP_LOOPS: tessi_loop_print(v->loops, out); return true;
     case STOP_ESTIMATE:
     case STOP_TEXT:

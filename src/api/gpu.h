@@ -67,10 +67,11 @@ void tessi_gpu_release(GpuContext *c); /* NULL is fine */
 enum {
     GPU_WIDE = 1,    /* coordinates need 64 bits */
     GPU_ALIGNED = 2, /* all rows of all images begin at multiples of 16 bytes */
-    GPU_SMALL = 4,   /* images have few points: the plan is the one for these */
-    GPU_GENERAL = 8  /* masks may have any extent */
+    GPU_GENERAL = 4, /* masks may have any extent */
+    GPU_SIZE = 8     /* times the size of the images that they were planned for */
 };
-/* The loops of such kernels. */
+/* What such kernels were planned for, and their loops. */
+PlanSize tessi_gpu_size(unsigned form);
 const LoopProgram *tessi_gpu_loops(const Variant *v, unsigned form);
 /* ---- gpu_modules.c: a text of kernels in parts, which are compiled side by side */
 enum { GPU_MOST_MODULES = 8 };
@@ -208,10 +209,10 @@ void tessi_gpu_state_free(GpuState *s);
 /* Whether a run would be the last one again, and that run: nothing is looked up, locked or allocated. */
 bool tessi_gpu_can_repeat(const tess_args *a, const void *stream);
 bool tessi_gpu_repeat(tess_args *a);
-/* Whether a run on images that are bound uses the plan for images of few points, which is made then. The variant's
- * lock must be held. */
-bool tessi_gpu_is_small_run(const tess_program *p, Variant *v, const tess_args *a,
-                            const GpuContext *c, Arena *arena, bool *small, Failure *f);
+/* The size of images whose plan a run on images that are bound uses, which is made then. The variant's lock must be
+ * held. */
+bool tessi_gpu_size_of_run(const tess_program *p, Variant *v, const tess_args *a,
+                           const GpuContext *c, Arena *arena, PlanSize *size, Failure *f);
 /* What a run compiles before it begins. */
 bool tessi_gpu_compile(tess_program *p, Variant *v, tess_args *a, GpuContext *context,
                        Arena *arena);

@@ -27,11 +27,15 @@ struct GpuGeneral {
     GpuCompilation *compilations;
 };
 
+PlanSize tessi_gpu_size(unsigned form)
+{
+    return (PlanSize)(form / GPU_SIZE);
+}
+
 const LoopProgram *tessi_gpu_loops(const Variant *v, unsigned form)
 {
     return form & GPU_GENERAL ? v->gpu_general->loops
-           : form & GPU_SMALL ? v->small_loops
-                              : v->loops;
+                              : tessi_planned(v, tessi_gpu_size(form)).loops;
 }
 
 /* ---- The thread ------------------------------------------------------------------------------ */
@@ -110,7 +114,7 @@ static bool make_general(const tess_program *p, Variant *v, Failure *f)
 static bool can_be_general(const tess_program *p, Variant *v, unsigned form, Failure *f)
 {
     if (v->is_private || p->options.general == TESS_GENERAL_NEVER
-        || tessi_has_transforms(form & GPU_SMALL ? v->small_plan : v->plan))
+        || tessi_has_transforms(tessi_planned(v, tessi_gpu_size(form)).plan))
         return false;
     return (v->gpu_general || make_general(p, v, f)) && v->gpu_general->loops;
 }

@@ -42,17 +42,17 @@ static GpuState *state_for(tess_program *p, tess_args *a, Variant *v, const GpuC
     return s->slot ? s : NULL;
 }
 
-/* All results are of few points. */
-static bool is_small(const Graph *g, const GpuCall *call)
+/* Of the largest result. */
+static double most_points(const Graph *g, const GpuCall *call)
 {
-    bool small = true;
+    double most = 0;
     for (uint32_t i = g->inputs.n; i < g->inputs.n + g->outputs.n; i++) {
         double points = 1;
         for (int d = 0; d < call->images[i].n_dims; d++)
             points *= (double)call->images[i].size[d];
-        small = small && points < PLAN_FEW_POINTS;
+        most = points > most ? points : most;
     }
-    return small;
+    return most;
 }
 
 /* What loops say of every run, found out once: it takes longer than launching a kernel. */
@@ -64,7 +64,7 @@ typedef struct GpuFacts {
 
 static const GpuFacts *facts_of(Variant *v, unsigned form)
 {
-    GpuFacts **at = &v->facts[(form & GPU_SMALL) != 0];
+    GpuFacts **at = &v->facts[tessi_gpu_size(form)];
     if (*at)
         return *at;
     const LoopProgram *loops = tessi_gpu_loops(v, form);
@@ -75,26 +75,34 @@ static const GpuFacts *facts_of(Variant *v, unsigned form)
     return *at = facts;
 }
 
-/* The run uses the plan for images of few points, which is made then. */
-static bool small_run(const tess_program *p, Variant *v, const GpuContext *c, const GpuCall *call,
-                      bool *small, Failure *f)
+/* The size of images whose plan the run uses, which is made then. A device that is a CPU is filled by few points. */
+static bool size_of_run(const tess_program *p, Variant *v, const GpuContext *c, const GpuCall *call,
+                        PlanSize *size, Failure *f)
 {
-    *small = !v->is_private && !p->options.plan && !tessi_device_info(c->device)->is_cpu
-             && is_small(v->graph, call);
-    return !*small || tessi_pass_small_loops(v, f);
+    *size = v->is_private || p->options.plan || tessi_device_info(c->device)->is_cpu
+                ? PLAN_LARGE
+                : tessi_plan_size(most_points(v->graph, call));
+    if (*size == PLAN_MEDIUM && !v->turns) /* turns alone are another number then */
+        *size = PLAN_LARGE;
+    if (*size == PLAN_LARGE)
+        return true;
+    if (!tessi_pass_size(v, *size, f))
+        return false;
+    if (tessi_planned(v, *size).loops == v->loops)
+        *size = PLAN_LARGE;
+    return true;
 }
 
-/* What kernels may rely on in this run. A device that is a CPU is filled by few points. */
+/* What kernels may rely on in this run. */
 static bool form_of(const tess_program *p, Variant *v, const GpuContext *c, const GpuCall *call,
                     unsigned *out, Failure *f)
 {
     const DeviceInfo *device = tessi_device_info(c->device);
     unsigned form = GPU_ALIGNED;
-    bool small;
-    if (!small_run(p, v, c, call, &small, f))
+    PlanSize size;
+    if (!size_of_run(p, v, c, call, &size, f))
         return false;
-    if (small)
-        form |= GPU_SMALL;
+    form |= (unsigned)size * GPU_SIZE;
     const GpuFacts *facts = facts_of(v, form);
     if (!facts->may_fit || tessi_loop_bound_value(&facts->bound, call->params) > INT32_MAX)
         form |= GPU_WIDE;
@@ -169,13 +177,13 @@ static const GpuPart *list_windows(const Variant *v, const tess_args *a, GpuImag
     return parts;
 }
 
-bool tessi_gpu_is_small_run(const tess_program *p, Variant *v, const tess_args *a,
-                            const GpuContext *c, Arena *arena, bool *small, Failure *f)
+bool tessi_gpu_size_of_run(const tess_program *p, Variant *v, const tess_args *a,
+                           const GpuContext *c, Arena *arena, PlanSize *size, Failure *f)
 {
     Guard guard;
     const GpuCall call = { .images = list_images(p, v, a, arena) };
     return GUARDED(&guard, &v->arena)
-               ? small_run(p, v, c, &call, small, f)
+               ? size_of_run(p, v, c, &call, size, f)
                : tessi_failf(f, TESS_ERROR_MEMORY, "out of memory while compiling");
 }
 

@@ -350,12 +350,12 @@ static bool run_on_streams(Strips *s, int64_t height, const GpuCode *code, Devic
 static bool make(Strips *s, int n_slots, const Variant *v, const GpuCode *code, const GpuCall *call,
                  Arena *arena, Failure *why)
 {
-    const Plan *plan = code->form & GPU_SMALL ? v->small_plan : v->plan;
-    *s = (Strips){ .g = v->graph,
+    const PlannedSize planned = tessi_planned(v, tessi_gpu_size(code->form));
+    *s = (Strips){ .g = planned.graph,
                    .call = call,
                    .n_slots = n_slots,
                    .n_images = v->graph->inputs.n + v->graph->outputs.n };
-    return understand(s, v, plan, arena, why);
+    return understand(s, v, planned.plan, arena, why);
 }
 
 /* ---- Images that do not fit ------------------------------------------------------------------ */

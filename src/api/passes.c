@@ -155,8 +155,16 @@ static void add_reasons(const Graph *g, Plan *plan)
     add_near_powers(g, plan);
 }
 
-/* The given plan, or the best for this machine. NULL with one sentence. */
 /* Turns of repeats that are computed as one become one in the graph. */
+static bool block_turns(Variant *v, const BlockTime *time, Graph **graph, Analysis **analysis,
+                        Failure *f)
+{
+    *graph = tessi_graph_block_time(v->turns, &v->arena, time);
+    *analysis = tessi_analyse(*graph, &v->arena);
+    const char *fault = tessi_graph_verify(*graph);
+    return fault ? internal(f, "time", fault) : true;
+}
+
 static bool block_time(tess_program *p, Variant *v, const Machine *m, Failure *f)
 {
     static const char preset[] = "preset ";
@@ -167,11 +175,8 @@ static bool block_time(tess_program *p, Variant *v, const Machine *m, Failure *f
     if (text && strncmp(text, preset, sizeof preset - 1) == 0)
         text = "";
     const BlockTime *time = text ? tessi_plan_times_said(&v->arena, v->turns, text)
-                                 : tessi_plan_times(&v->arena, v->turns, m);
-    v->graph = tessi_graph_block_time(v->turns, &v->arena, time);
-    v->analysis = tessi_analyse(v->graph, &v->arena);
-    const char *fault = tessi_graph_verify(v->graph);
-    return fault ? internal(f, "time", fault) : true;
+                                 : tessi_plan_times(&v->arena, v->turns, m, PLAN_LARGE);
+    return block_turns(v, time, &v->graph, &v->analysis, f);
 }
 
 static bool for_processors(Variant *v, Failure *f)
@@ -185,14 +190,16 @@ static bool for_processors(Variant *v, Failure *f)
     return fault ? internal(f, "processors", fault) : true;
 }
 
+/* The given plan, or the best for this machine. NULL with one sentence. */
 static Plan *plan_for(tess_program *p, Variant *v, const Machine *m, tess_diags *d, Failure *f)
 {
     const bool kernels =
         tessi_machine_is_gpu(m) || (p->options.plan && tessi_plan_is_of_kernels(p->options.plan));
     if ((!kernels && !for_processors(v, f)) || !block_time(p, v, m, f))
         return NULL;
-    Plan *plan = p->options.plan ? given_plan(p, v, m, d)
-                                 : tessi_plan_choose(&v->arena, v->graph, v->analysis, m);
+    Plan *plan = p->options.plan
+                     ? given_plan(p, v, m, d)
+                     : tessi_plan_choose(&v->arena, v->graph, v->analysis, m, PLAN_LARGE);
     if (!plan) {
         first_error(d, f);
         return NULL;
@@ -312,16 +319,42 @@ bool tessi_pass_loops(Variant *v, Failure *f)
     return v->loops != NULL;
 }
 
-bool tessi_pass_small_loops(Variant *v, Failure *f)
+PlannedSize tessi_planned(const Variant *v, PlanSize size)
 {
-    if (v->small_loops)
+    return size == PLAN_LARGE ? (PlannedSize){ v->graph, v->analysis, v->plan, v->loops }
+                              : v->sizes[size - 1];
+}
+
+static const char *without_reasons(Arena *a, const Plan *plan, const Graph *g)
+{
+    Text text = tessi_text_new(a);
+    tessi_plan_print(tessi_plan_copy(a, plan), g, &text);
+    return tessi_text_str(&text);
+}
+
+bool tessi_pass_size(Variant *v, PlanSize size, Failure *f)
+{
+    Arena *a = &v->arena;
+    const PlannedSize large = tessi_planned(v, PLAN_LARGE);
+    PlannedSize made = large;
+    if (tessi_planned(v, size).loops)
         return true;
-    v->small_plan = tessi_plan_choose_small(&v->arena, v->graph, v->analysis, v->machine);
-    const char *fault = tessi_plan_verify(&v->arena, v->small_plan, v->graph);
+    if (v->turns
+        && !block_turns(v, tessi_plan_times(a, v->turns, v->machine, size), &made.graph,
+                        &made.analysis, f))
+        return false;
+    made.plan = tessi_plan_choose(a, made.graph, made.analysis, v->machine, size);
+    const char *fault = tessi_plan_verify(a, made.plan, made.graph);
     if (fault)
         return internal(f, "plan", fault);
-    v->small_loops = tessi_pass_lower(&v->arena, v->graph, v->small_plan, v->machine, f);
-    return v->small_loops != NULL;
+    if (tessi_streq(without_reasons(a, made.plan, made.graph),
+                    without_reasons(a, large.plan, large.graph)))
+        made = large;
+    else
+        made.loops = tessi_pass_lower(a, made.graph, made.plan, v->machine, f);
+    if (made.loops)
+        v->sizes[size - 1] = made;
+    return made.loops != NULL;
 }
 
 LoopProgram *tessi_pass_reference(const Variant *v, const Machine *m, Arena *a, Failure *f)

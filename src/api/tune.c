@@ -30,7 +30,7 @@ static const double far_slower = 10, absurd = 30;
 static uint64_t hash_of(Tuner *t, const Plan *plan)
 {
     Text text = tessi_text_new(&t->arena);
-    tessi_plan_print(tessi_plan_copy(&t->arena, plan), t->v->graph, &text); /* without reasons */
+    tessi_plan_print(tessi_plan_copy(&t->arena, plan), t->from.graph, &text); /* without reasons */
     return tessi_hash_bytes(0, tessi_text_str(&text), text.n);
 }
 
@@ -50,12 +50,12 @@ static uint32_t number_of(const Tuner *t, uint64_t hash)
 static bool enqueue(Tuner *t, Candidate c)
 {
     c.hash = hash_of(t, c.plan);
-    if (number_of(t, c.hash) || !tessi_plan_same_transforms(c.plan, t->v->plan))
+    if (number_of(t, c.hash) || !tessi_plan_same_transforms(c.plan, t->from.plan))
         return false;
     c.tuner = t;
-    c.predicted =
-        tessi_plan_estimate(c.plan, t->v->graph, t->v->analysis, t->v->machine, t->binding.params)
-            .seconds;
+    c.predicted = tessi_plan_estimate(c.plan, t->from.graph, t->from.analysis, t->v->machine,
+                                      t->binding.params)
+                      .seconds;
     if (t->most_predicted > 0 && c.predicted > t->most_predicted)
         return false;
     VEC_PUSH(&t->arena, &t->queue, c);
@@ -83,7 +83,7 @@ static bool dequeue(Tuner *t, Candidate *c)
 static void enqueue_neighbours(Tuner *t)
 {
     PlanNeighbours list = { 0 };
-    tessi_plan_neighbours(&t->arena, t->v->graph, t->best.plan, &list);
+    tessi_plan_neighbours(&t->arena, t->from.graph, t->best.plan, &list);
     VEC_FOREACH (const PlanNeighbour, n, &list)
         enqueue(t, (Candidate){ .plan = n->plan, .about = n->about, .change = n->change });
 }
@@ -92,8 +92,8 @@ static void enqueue_neighbours(Tuner *t)
 static bool enqueue_drawn(Tuner *t, uint64_t *seed)
 {
     for (int i = 0; i < MOST_DRAWS_IN_VAIN; i++) {
-        Plan *plan = tessi_plan_random(&t->arena, t->v->graph, t->v->machine, (*seed)++);
-        if (!tessi_plan_verify(&t->arena, plan, t->v->graph)
+        Plan *plan = tessi_plan_random(&t->arena, t->from.graph, t->v->machine, (*seed)++);
+        if (!tessi_plan_verify(&t->arena, plan, t->from.graph)
             && enqueue(t, (Candidate){ .plan = plan, .change = "drawn" }))
             return true;
     }
@@ -137,7 +137,7 @@ static bool time_in_turn(Tuner *t, Candidate *const *c, uint32_t n, double *medi
 
 static bool same_results(Tuner *t, const Candidate *c)
 {
-    const Graph *g = t->v->graph;
+    const Graph *g = t->from.graph;
     Failure difference = { 0 };
     for (uint32_t o = 0; o < g->outputs.n; o++)
         if (!tessi_same_image(&g->outputs.at[o], &t->results[o], &t->expected[o], 0, &difference))
@@ -153,7 +153,7 @@ static void tell(const Tuner *t, const Candidate *c, double ms)
     if (!t->t->told)
         return;
     Text text = tessi_text_new((Arena *)&t->arena);
-    tessi_plan_print(c->plan, t->v->graph, &text);
+    tessi_plan_print(c->plan, t->from.graph, &text);
     tessi_round_as(t->callers);
     t->t->told(t->t->user, tessi_text_str(&text), c->predicted * 1e3, ms);
     tessi_round_to_nearest();
@@ -254,12 +254,11 @@ static void compile_all(Tuner *t, Candidate *batch, uint32_t n)
 
 static bool start(Tuner *t)
 {
-    const Graph *g = t->v->graph;
-    Plan *chosen = NULL;
     VEC_PUSH(&t->arena, &t->ms, 0);
-    if (!t->lane->open(t, &chosen))
+    if (!t->lane->open(t))
         return false;
-    enqueue(t, (Candidate){ .plan = chosen, .change = "" });
+    const Graph *g = t->from.graph;
+    enqueue(t, (Candidate){ .plan = t->from.plan, .change = "" });
     dequeue(t, &t->best);
     t->most_predicted = absurd * t->best.predicted;
     t->expected = ARENA_NEW_ARRAY(&t->arena, InterpImage, g->outputs.n);
@@ -381,7 +380,7 @@ static void add_ms(Text *out, double ms)
 /* The plan with what its neighbours took as reasons. */
 static const char *explained(Tuner *t)
 {
-    const Graph *g = t->v->graph;
+    const Graph *g = t->from.graph;
     Plan *plan = tessi_plan_copy(&t->arena, t->best.plan);
     PlanNeighbours list = { 0 };
     tessi_plan_neighbours(&t->arena, g, t->best.plan, &list);
@@ -418,7 +417,7 @@ static bool tune(Tuner *t)
     if (!start(t))
         return false;
     Text text = tessi_text_new(&t->arena);
-    tessi_plan_print(t->best.plan, t->v->graph, &text);
+    tessi_plan_print(t->best.plan, t->from.graph, &text);
     t->t->chosen_plan = strdup(tessi_text_str(&text));
     if (t->t->most != TESS_TUNE_NONE && (!search(t) || !compare_at_the_end(t)))
         return false;

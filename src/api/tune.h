@@ -36,8 +36,8 @@ typedef struct Candidate {
 /* How candidates are compiled and measured. */
 struct TuneLane {
     uint32_t at_once; /* candidates compiled together, at most */
-    /* Whatever the first candidate needs: sets the plan that a run would use. */
-    bool (*open)(Tuner *t, Plan **chosen);
+    /* Whatever the first candidate needs: sets what a run would use. */
+    bool (*open)(Tuner *t);
     bool (*make)(Tuner *t, Candidate *c); /* loops and whatever compiling needs, or `failure` */
     /* Sets `compiled`, or `failure`. In a thread of its own: touches nothing but the candidate. */
     void (*compile)(Candidate *c);
@@ -55,7 +55,8 @@ struct Tuner {
     tess_args *a;
     tess_tuning *t;
     Rounding callers;
-    Run run; /* of the plan that the planner chose */
+    Run run;          /* of the plan that the planner chose */
+    PlannedSize from; /* that plan, and the graph that all plans tried are of */
     const TuneLane *lane;
     Arena arena;
     Binding binding;

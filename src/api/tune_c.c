@@ -15,9 +15,9 @@ static void drop(Tuner *t, Candidate *c)
     c->entry = NULL;
 }
 
-static bool open_lane(Tuner *t, Plan **chosen)
+static bool open_lane(Tuner *t)
 {
-    *chosen = t->v->plan;
+    t->from = tessi_planned(t->v, PLAN_LARGE);
     return tessi_bind(t->p, t->v, t->v->loops, t->a, &t->arena, &t->binding, &t->a->failure);
 }
 
@@ -30,7 +30,7 @@ static bool make(Tuner *t, Candidate *c)
     c->has_arena = true;
     if (!GUARDED(&guard, &c->arena))
         return tessi_failf(&c->failure, TESS_ERROR_MEMORY, "out of memory while compiling");
-    c->loops = tessi_pass_lower(&c->arena, t->v->graph, c->plan, t->v->machine, &c->failure);
+    c->loops = tessi_pass_lower(&c->arena, t->from.graph, c->plan, t->v->machine, &c->failure);
     if (!c->loops)
         return false;
     const LoopLayout layout = tessi_loop_layout(c->loops, &c->arena);
@@ -59,7 +59,7 @@ static bool run_once(Tuner *t, const Candidate *c, InterpImage *results)
     bool ok = false;
     t->a->n_more_params = 0;
     if (GUARDED(&guard, &arena))
-        ok = tessi_run_entry(t->v->graph, c->entry, &b, t->p->options.threads, &arena, t->a);
+        ok = tessi_run_entry(t->from.graph, c->entry, &b, t->p->options.threads, &arena, t->a);
     else
         tessi_failf(&t->a->failure, TESS_ERROR_MEMORY, "out of memory");
     tessi_arena_dispose(&arena);

@@ -18,17 +18,17 @@ static void drop(Tuner *t, Candidate *c)
     c->variant = NULL;
 }
 
-/* A plan for images of few points takes the place of the other where a run would use it. */
-static bool open_lane(Tuner *t, Plan **chosen)
+/* Begins with the plan for images of the size at hand. */
+static bool open_lane(Tuner *t)
 {
     Failure *f = &t->a->failure;
     if (!tessi_bind_for_device(t->p, t->v, t->a, &t->arena, &t->binding, f))
         return false;
-    bool small = false;
+    PlanSize size = PLAN_LARGE;
     mtx_lock(&t->v->lock);
-    const bool ok = tessi_gpu_is_small_run(t->p, t->v, t->a, t->run.context, &t->arena, &small, f);
+    const bool ok = tessi_gpu_size_of_run(t->p, t->v, t->a, t->run.context, &t->arena, &size, f);
     mtx_unlock(&t->v->lock);
-    *chosen = small ? t->v->small_plan : t->v->plan;
+    t->from = tessi_planned(t->v, size);
     return ok;
 }
 
@@ -51,9 +51,9 @@ static bool make(Tuner *t, Candidate *c)
     v->lowered = t->v->lowered;
     v->meaning = t->v->meaning;
     v->written_out = t->v->written_out;
-    v->graph = t->v->graph;
+    v->graph = t->from.graph;
     v->machine = t->v->machine;
-    v->analysis = t->v->analysis;
+    v->analysis = t->from.analysis;
     v->plan = c->plan;
     v->is_private = true;
     c->loops = v->loops = tessi_pass_lower(&v->arena, v->graph, c->plan, v->machine, f);
@@ -116,7 +116,7 @@ static void copy_rows(const InterpImage *from, const InterpImage *to, int n_dims
 /* Results of the first run, in memory of the host. */
 static bool fetch(Tuner *t, Candidate *c, Arena *arena, InterpImage *results, void **memory)
 {
-    const Graph *g = t->v->graph;
+    const Graph *g = t->from.graph;
     Failure *f = &t->a->failure;
     Binding b;
     Guard guard;

@@ -226,18 +226,26 @@ typedef struct Plan {
 /* Bytes of the vectors that generated code uses on the machine: of those that it has, as many as the plan allows. */
 uint32_t tessi_plan_vector_bytes(const Plan *p, const Machine *m);
 
+/* What images a plan is made for. On GPUs small ones leave most of the device idle: what counts is how long a thread
+ * takes, and launches. Of medium ones a warp that goes down a strip goes through few rows beside those beyond it, so
+ * that fewer turns of a repeat pay as one. CPUs have one plan for all, the large. */
+typedef enum PlanSize { PLAN_LARGE, PLAN_MEDIUM, PLAN_SMALL } PlanSize;
+enum {
+    PLAN_SIZES = PLAN_SMALL + 1,
+    PLAN_LARGE_POINTS = 1 << 26, /* of those that plans are compared for */
+    PLAN_MEDIUM_POINTS = 1 << 22
+};
+/* Of a GPU, for images of so many points. */
+PlanSize tessi_plan_size(double points);
 /* The plan that the cost model prefers. */
-Plan *tessi_plan_choose(Arena *a, const Graph *g, const Analysis *an, const Machine *m);
-/* The same for images of few points, which leave much of a GPU idle: what counts is how long a thread takes, and
- * launches. The machine is a GPU. */
-enum { PLAN_FEW_POINTS = 1 << 20 };
-Plan *tessi_plan_choose_small(Arena *a, const Graph *g, const Analysis *an, const Machine *m);
+Plan *tessi_plan_choose(Arena *a, const Graph *g, const Analysis *an, const Machine *m,
+                        PlanSize size);
 /* By repeat, from 0: how many of its turns are worth computing as one, or those that the page `text` says, in one line
  * of blocks and another of those that are left over. */
 enum { PLAN_MAX_TIME = 64 };
 /* Blocks of GPUs count in shared memory up to so many bins less one. */
 enum { PLAN_SHARED_COUNTS = 8192 };
-BlockTime *tessi_plan_times(Arena *a, const Graph *g, const Machine *m);
+BlockTime *tessi_plan_times(Arena *a, const Graph *g, const Machine *m, PlanSize size);
 BlockTime *tessi_plan_times_said(Arena *a, const Graph *g, const char *text);
 /* Of a graph whose turns are blocked: turns of repeat `number` that are one. */
 uint32_t tessi_plan_time_of(const Graph *g, uint32_t number);

@@ -291,6 +291,7 @@ PlanFacts *tessi_plan_facts(Arena *a, const Graph *g)
     PlanFacts *f = ARENA_NEW(a, PlanFacts);
     f->g = g;
     f->arena = a;
+    f->points = PLAN_LARGE_POINTS;
     f->needed = ARENA_NEW_ARRAY(a, bool, g->stages.n);
     f->returned = ARENA_NEW_ARRAY(a, bool, g->stages.n);
     f->can_inline = ARENA_NEW_ARRAY(a, bool, g->stages.n);

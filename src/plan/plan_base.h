@@ -62,7 +62,10 @@ struct PlanFacts {
     /* of blocks: fewer than PLAN_BLOCK_ROWS where the program is so large that compilers would take too long */
     uint8_t most_rows;
     uint32_t most_points; /* the same of a thread of a GPU */
-    bool few;             /* planned for images of so few points that they do not fill a GPU */
+    double points;        /* of the image that is planned for */
+    bool few;             /* they are so few that they do not fill a GPU */
+    double
+        start_seconds; /* of a point: what it has of a kernel's start; 0 where that is counted apart */
     ExprWalk *walk;
     PlanReads *reads; /* what it reads */
     /* For walks: a stage is marked when it has the number in [0], which each walk makes greater. */
@@ -134,7 +137,7 @@ double tessi_plan_fuse(const PlanFacts *f, const Analysis *an, const Machine *m,
 
 /* ---- plan_gpu.c: plans of kernels */
 Plan *tessi_plan_choose_gpu(Arena *a, const Graph *g, const Analysis *an, const Machine *m,
-                            bool few);
+                            PlanSize size);
 /* ---- plan_frame.c */
 /* Gives the group the largest frame that it can have; NULL, or why it can have none. `chain`: something in between
  * is read at a distance. */

@@ -357,10 +357,11 @@ static Plan *choose_for_cpu(Arena *a, const Graph *g, const Analysis *an, const 
     return p;
 }
 
-Plan *tessi_plan_choose(Arena *a, const Graph *g, const Analysis *an, const Machine *m)
+Plan *tessi_plan_choose(Arena *a, const Graph *g, const Analysis *an, const Machine *m,
+                        PlanSize size)
 {
     Arena *scratch = tessi_scratch_open(a);
-    const Plan *p = tessi_machine_is_gpu(m) ? tessi_plan_choose_gpu(scratch, g, an, m, false)
+    const Plan *p = tessi_machine_is_gpu(m) ? tessi_plan_choose_gpu(scratch, g, an, m, size)
                                             : choose_for_cpu(scratch, g, an, m);
     Plan *kept = tessi_plan_keep(a, p);
     tessi_scratch_close(scratch);

@@ -112,8 +112,11 @@ static double loop_seconds(const Estimator *c, const PlanGroup *group, GroupTime
 GroupTime tessi_estimate_group(const Estimator *c, const PlanGroup *group)
 {
     const Machine *m = c->m;
-    GroupTime t = { .cost = tessi_plan_group_cost(c->f, c->an, m, c->p, group) };
-    t.points = tessi_estimate_points(c, tessi_estimate_domain(c, group->members.at[0]));
+    GroupTime t = { .points =
+                        tessi_estimate_points(c, tessi_estimate_domain(c, group->members.at[0])) };
+    PlanFacts of_size = *c->f;
+    of_size.points = t.points > 0 ? t.points : 1;
+    t.cost = tessi_plan_group_cost(&of_size, c->an, m, c->p, group);
     t.compute = t.cost.compute * t.points;
     t.memory = memory_seconds(c, group, &t.cost.traffic, t.points);
     t.start = start_seconds(c, group);

@@ -648,12 +648,20 @@ static void fuse(Chooser *c, bool search)
     *c->p = best;
 }
 
-Plan *tessi_plan_choose_small(Arena *a, const Graph *g, const Analysis *an, const Machine *m)
+PlanSize tessi_plan_size(double points)
 {
-    Arena *scratch = tessi_scratch_open(a);
-    Plan *kept = tessi_plan_keep(a, tessi_plan_choose_gpu(scratch, g, an, m, true));
-    tessi_scratch_close(scratch);
-    return kept;
+    enum { SMALL = 1 << 20, MEDIUM = 1 << 23 };
+    return points < SMALL ? PLAN_SMALL : points < MEDIUM ? PLAN_MEDIUM : PLAN_LARGE;
+}
+
+static void set_size(PlanFacts *f, const Machine *m, PlanSize size)
+{
+    f->few = size == PLAN_SMALL;
+    f->points = size == PLAN_LARGE    ? PLAN_LARGE_POINTS
+                : size == PLAN_MEDIUM ? PLAN_MEDIUM_POINTS
+                                      : m->few_points;
+    if (size != PLAN_LARGE)
+        f->start_seconds = (m->few_launch_us + m->few_memory * m->latency_us) * 1e-6 / f->points;
 }
 
 /* Nodes of a stencil up to which others are inlined. Of turns that are one, hardly any are: compilers take five seconds
@@ -668,10 +676,10 @@ static int64_t most_nodes_of(const Graph *g, const Machine *m)
 }
 
 Plan *tessi_plan_choose_gpu(Arena *a, const Graph *g, const Analysis *an, const Machine *m,
-                            bool few)
+                            PlanSize size)
 {
     PlanFacts *f = tessi_plan_facts(a, g);
-    f->few = few;
+    set_size(f, m, size);
     const uint32_t n = g->stages.n;
     Chooser c = { .f = f, .facts = f, .an = an, .m = m, .p = tessi_plan_empty(f, m->name) };
     c.p->gpu = true;
@@ -689,10 +697,9 @@ Plan *tessi_plan_choose_gpu(Arena *a, const Graph *g, const Analysis *an, const 
     }
     improve(&c);
     fuse(&c, n <= MOST_SEARCHED);
-    if (!few) {
+    if (size != PLAN_SMALL)
         tessi_plan_choose_warps(f, an, m, c.p);
-        tessi_plan_choose_turns(f, an, m, c.p);
-    }
+    tessi_plan_choose_turns(f, an, m, c.p);
     VEC_FOREACH (PlanGroup, group, &c.p->groups)
         if (group->split == SPLIT_EDGES && tessi_plan_kernel(group) == KERNEL_TILE)
             tessi_plan_choose_frame(f, c.p, group);

@@ -490,10 +490,11 @@ static void window_halos(Counter *c, StageId id)
 }
 
 /* The last wave of blocks leaves multiprocessors idle: the larger the tiles, the longer. */
-static double with_tail(const Machine *m, const KernelCost *cost, double tile)
+static double with_tail(const PlanFacts *f, const Machine *m, const KernelCost *cost, double tile)
 {
     const double a_wave = tile * (double)cost->threads * (double)m->cores;
-    return cost->seconds * (1 + m->tail_share * a_wave / m->tail_points);
+    const double last = a_wave < f->points ? a_wave / f->points : 1;
+    return cost->seconds * (1 + m->tail_share * last) + f->start_seconds;
 }
 
 /* The share of blocks of a 2048 x 2048 image that lie inside with their halos: those with borders are counted from
@@ -678,7 +679,7 @@ KernelCost tessi_plan_kernel_cost(const PlanFacts *f, const Analysis *an, const 
     cost->rule_cache_seconds /= points;
     const double memory = tessi_gpu_overlapped(m, cost->dram_seconds, halo_seconds(&c), 0);
     cost->seconds = tessi_gpu_overlapped(m, memory, cost->issue_seconds, cost->cache_seconds);
-    cost->seconds = with_tail(m, cost, points);
+    cost->seconds = with_tail(f, m, cost, points);
     if (f->few)
         cost->seconds = tessi_gpu_when_few(
             m, cost, cost->code * (cost->chain ? m->chain_at_edges : 1), points,
@@ -782,12 +783,14 @@ void tessi_plan_finish_tile(const PlanFacts *f, const Machine *m, const PlanGrou
         tessi_gpu_read_again(m, cost);
     cost->seconds =
         tessi_gpu_overlapped(m, cost->dram_seconds, cost->issue_seconds, cost->cache_seconds);
-    cost->seconds = with_tail(m, cost, points); /* the frame is as thin beside tiles of any size */
-    if (f->few) {
-        const uint8_t x = (uint8_t)(group->n_dims - 1);
-        const double tile =
-            (double)(tessi_level_tile(group, x) * tessi_level_tile(group, x - 1)) / (double)threads;
-        cost->seconds = tessi_gpu_when_few(m, cost, m->few_edges * cost->in_rounds * tile, tile,
-                                           (double)threads, 2);
-    }
+    const uint8_t x = (uint8_t)(group->n_dims - 1);
+    const double tile =
+        (double)(tessi_level_tile(group, x) * tessi_level_tile(group, x - 1)) / (double)threads;
+    const double at_edges = m->few_edges * cost->in_rounds * tile; /* instructions of a thread */
+    cost->seconds =
+        with_tail(f, m, cost, points); /* the frame is as thin beside tiles of any size */
+    if (f->few)
+        cost->seconds = tessi_gpu_when_few(m, cost, at_edges, tile, (double)threads, 2);
+    else if (f->start_seconds > 0) /* it is a kernel more, which few blocks wait for */
+        cost->seconds += f->start_seconds + at_edges * m->few_wait / (m->ghz * 1e9 * f->points);
 }

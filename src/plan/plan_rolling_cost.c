@@ -128,7 +128,8 @@ KernelCost tessi_plan_rolling_cost(const PlanFacts *f, const Analysis *an, const
     set_rules(r, row_rule + column_rule * (double)r->read / tessi_level_march(&group->levels).least,
               columns, &cost);
     cost.seconds =
-        tessi_gpu_overlapped(m, cost.dram_seconds, cost.issue_seconds, cost.cache_seconds);
+        tessi_gpu_overlapped(m, cost.dram_seconds, cost.issue_seconds, cost.cache_seconds)
+        + f->start_seconds;
     if (f->few) {
         const double high = tessi_level_march(&group->levels).least, window = (double)r->rows;
         cost.seconds = tessi_gpu_when_few(
@@ -180,7 +181,8 @@ KernelCost tessi_plan_sweep_cost(const PlanFacts *f, const Analysis *an, const M
     note_row_rules(f, m, group->members.at[0], &row_rule, &column_rule);
     set_rules(r, over * row_rule + column_rule * (double)r->read, outputs, &cost);
     cost.seconds =
-        tessi_gpu_overlapped(m, cost.dram_seconds, cost.issue_seconds, cost.cache_seconds);
+        tessi_gpu_overlapped(m, cost.dram_seconds, cost.issue_seconds, cost.cache_seconds)
+        + f->start_seconds;
     if (f->few)
         cost.seconds = tessi_gpu_when_few(m, &cost, cost.instructions * outputs, outputs,
                                           tessi_level_threads(&group->levels, 0), 1);

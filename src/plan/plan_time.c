@@ -5,10 +5,7 @@
 
 #include "plan/plan_base.h"
 
-enum {
-    NOMINAL = 2048,
-    NOMINAL_GPU = 4096 /* second caches of GPUs hold smaller images */
-};
+enum { NOMINAL = 2048 }; /* rows, and columns, that images have on CPUs */
 
 double tessi_plan_turns(const PlanFacts *f, StageId id)
 {
@@ -40,8 +37,13 @@ static void suppose_turns(Graph *g)
     }
 }
 
-static double seconds_of(Arena *a, const Graph *g, const Machine *m, const BlockTime *time)
+static double seconds_of(Arena *a, const Graph *g, const Machine *m, PlanSize size,
+                         const BlockTime *time)
 {
+    /* rows, and columns, that images of a size have on GPUs; second caches hold those that are not large */
+    static const int64_t nominal_gpu[] = {
+        [PLAN_LARGE] = 8192, [PLAN_MEDIUM] = 2048, [PLAN_SMALL] = 512
+    };
     Arena *scratch = tessi_scratch_open(a);
     Graph *blocked = tessi_graph_block_time(g, scratch, time);
     const bool gpu = tessi_machine_is_gpu(m);
@@ -50,8 +52,8 @@ static double seconds_of(Arena *a, const Graph *g, const Machine *m, const Block
     const Analysis *an = tessi_analyse(blocked, scratch);
     int64_t *params = ARENA_NEW_ARRAY(scratch, int64_t, blocked->params.n + 1);
     for (uint32_t k = 0; k < blocked->params.n; k++)
-        params[k] = gpu ? NOMINAL_GPU : NOMINAL;
-    const Plan *p = tessi_plan_choose(scratch, blocked, an, m);
+        params[k] = gpu ? nominal_gpu[size] : NOMINAL;
+    const Plan *p = tessi_plan_choose(scratch, blocked, an, m, size);
     const double seconds = tessi_plan_estimate(p, blocked, an, m, params).first_seconds;
     tessi_scratch_close(scratch);
     return seconds;
@@ -97,7 +99,8 @@ static uint32_t blocks_left(const Graph *g, uint32_t number, uint32_t t, bool gp
  * kernels, which hold some numbers of rows better than others, one that gains nothing may be followed by one that
  * does, two hardly. Where a condition is tested, the turn before it is stored as well: few turns may gain nothing where
  * more do. */
-static BlockTime best_time(Arena *a, const Graph *g, const Machine *m, BlockTime *time, uint32_t k)
+static BlockTime best_time(Arena *a, const Graph *g, const Machine *m, PlanSize size,
+                           BlockTime *time, uint32_t k)
 {
     enum { MOST = 16 };
     const bool gpu = tessi_machine_is_gpu(m);
@@ -111,7 +114,7 @@ static BlockTime best_time(Arena *a, const Graph *g, const Machine *m, BlockTime
         if (t > 1 && (!is_small(g, k + 1, t) || !tessi_repeat_can_block(g, k + 1, t)))
             break;
         time[k] = (BlockTime){ t, t > 1 ? blocks_left(g, k + 1, t, gpu) : 0 };
-        const double now = seconds_of(a, g, m, time);
+        const double now = seconds_of(a, g, m, size, time);
         const double code = log2((double)t / chosen.turns); /* times that it doubles */
         const bool better = best < 0 || now <= pow(gpu ? m->time_gain : m->turns_gain, code) * best;
         best = better ? now : best;
@@ -121,13 +124,13 @@ static BlockTime best_time(Arena *a, const Graph *g, const Machine *m, BlockTime
     return chosen;
 }
 
-BlockTime *tessi_plan_times(Arena *a, const Graph *g, const Machine *m)
+BlockTime *tessi_plan_times(Arena *a, const Graph *g, const Machine *m, PlanSize size)
 {
     BlockTime *time = ARENA_NEW_ARRAY(a, BlockTime, g->repeats.n + 1);
     for (uint32_t k = 0; k < g->repeats.n; k++)
         time[k] = (BlockTime){ 1, 0 };
     for (uint32_t k = 0; k < g->repeats.n; k++)
-        time[k] = best_time(a, g, m, time, k);
+        time[k] = best_time(a, g, m, size, time, k);
     return time;
 }
 

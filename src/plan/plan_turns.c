@@ -110,9 +110,11 @@ static bool keeps_some(const Turns *c, const Plan *plan, const PlanGroup *group)
     return some;
 }
 
+/* Images that are not large may be worth strips of few rows, so that there are enough of them. */
 static void try_kernel(const Turns *c, const Plan *plan, const PlanGroup *made,
                        const uint8_t *outputs, uint16_t warps, Best *best)
 {
+    enum { LOW = 4 }; /* rows */
     Plan tried = *plan;
     PlanGroup group = *made;
     tried.stage = ARENA_NEW_ARRAY(c->f->arena, PlanStage, plan->n_stages);
@@ -120,11 +122,15 @@ static void try_kernel(const Turns *c, const Plan *plan, const PlanGroup *made,
     if (tessi_plan_make_warp_edges(c->f, &tried, &group, outputs, warps ? warps : 1, warps > 0)
         || !keeps_some(c, &tried, &group))
         return;
-    const KernelCost cost = tessi_plan_warp_cost(c->f, c->an, c->m, &tried, &group);
-    if (!cost.feasible
-        || (best->cost.feasible && cost.seconds >= c->m->rows_gain * best->cost.seconds))
-        return;
-    *best = (Best){ cost, group, tried };
+    PlanMarch march = tessi_level_march(&group.levels);
+    const uint16_t least = march.planes || c->f->points >= PLAN_LARGE_POINTS ? march.least : LOW;
+    for (; march.least >= least; march.least /= 2) {
+        tessi_level_set_march(&group.levels, march);
+        const KernelCost cost = tessi_plan_warp_cost(c->f, c->an, c->m, &tried, &group);
+        if (cost.feasible
+            && (!best->cost.feasible || cost.seconds < c->m->rows_gain * best->cost.seconds))
+            *best = (Best){ cost, group, tried };
+    }
 }
 
 /* The best such kernel, and the placement of stages with it. Of wide elements two vectors are tried as well: half as

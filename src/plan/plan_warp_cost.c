@@ -26,16 +26,19 @@ static int64_t registers_of(const Machine *m, const PlanWarp *w, const PlanGroup
 }
 
 /* The same of a thread that answers rules as well. Of planes one, the latest, is kept with the lines around, which are
- * read there. */
+ * read there. Turns of several images are computed beside each other, the widest rows of all of them at once. */
 static int64_t registers_with_edges(const Machine *m, const PlanWarp *w, const PlanGroup *group,
-                                    double words)
+                                    double words, bool turns)
 {
     const int64_t rows = tessi_plan_warp_rows(group),
                   columns = tessi_level_outputs(&group->levels, 0);
+    const double members = turns ? (double)group->members.n : 1;
     int64_t kept = 0, widest = 0;
+    double images = 0;
     VEC_FOREACH (const PlanHeld, h, &w->held) {
         const int64_t beside = h->left + h->right, lines = h->line + w->lines + h->below,
                       around = h->late ? h->line_up + h->line_down : 0;
+        images += turns && h->is_image;
         kept += lines * (h->keep * columns + (h->wide - h->late) * beside);
         kept -= h->keep ? (h->keep - 1) * around * columns : 0;
         kept += h->is_image && !w->planes && tessi_level_march(&group->levels).ahead
@@ -44,7 +47,8 @@ static int64_t registers_with_edges(const Machine *m, const PlanWarp *w, const P
         const int64_t arrives = lines * rows * (columns + (w->planes && h->late ? 0 : beside));
         widest = arrives > widest ? arrives : widest;
     }
-    const double n = m->warp_edge_base + words * m->warp_edge_live * (double)(kept + widest);
+    const double n = m->warp_edge_base + m->warp_turns_image * images
+                     + words * m->warp_edge_live * ((double)kept + members * (double)widest);
     return ((int64_t)n + 7) / 8 * 8;
 }
 
@@ -176,10 +180,48 @@ static double apart_seconds(const PlanFacts *f, const Machine *m, const PlanGrou
     return seconds;
 }
 
+/* Strips of the image, of which each warp has one. */
+typedef struct Strips {
+    double height; /* rows */
+    double again;  /* rows that are gone through, those beyond included, for each of these */
+    double warps;  /* of a scheduler, those that are there at once */
+    double steps;  /* of a warp */
+    double outer;  /* of these, rows of steps above or below the image that are more than one */
+} Strips;
+
+/* As many strips as there are warps at once, but none of fewer rows than the plan allows. */
+static Strips strips_of(const PlanFacts *f, const Machine *m, const PlanGroup *group,
+                        const PlanWarp *w, double warps, double rows)
+{
+    const double side = sqrt(f->points), bands = ceil(side / (double)w->columns);
+    const double there = warps * (double)m->cores, most = floor(there / bands);
+    const double least = tessi_level_march(&group->levels).least;
+    const double even = ceil(side / (most > 1 ? most : 1)), height = even > least ? even : least;
+    const double used = bands * ceil(side / height), through = height + (double)w->beyond;
+    const double at_once = used < there ? used : there;
+    return (Strips){ .height = height,
+                     .again = through / height,
+                     .warps = ceil(at_once / (double)m->cores / SCHEDULERS),
+                     .steps = ceil(through / rows) * ceil(used / there),
+                     .outer = (rows - 1) * (ceil((double)w->beyond / 2 / rows) + 1) };
+}
+
+/* Seconds of a point in which the warps of a scheduler issue what they have to: few leave slots unused while each waits
+ * for its own instructions. A warp at the upper or lower edge has more to do than others, which are gone then. */
+static double strip_seconds(const PlanFacts *f, const Machine *m, const Strips *s, bool edges,
+                            double code)
+{
+    const double few = edges && s->warps < m->warp_edge_enough ? m->warp_edge_few : 1;
+    const double slots = s->warps * few > m->warp_alone ? s->warps * few : m->warp_alone;
+    const double edge = edges && f->points < PLAN_LARGE_POINTS ? m->warp_edge_steps * s->outer : 0;
+    const double cycles = code * (s->steps * slots / m->issue_share + edge);
+    return cycles / (m->ghz * 1e9 * f->points);
+}
+
 KernelCost tessi_plan_warp_cost(const PlanFacts *f, const Analysis *an, const Machine *m,
                                 const Plan *p, const PlanGroup *group)
 {
-    enum { SIDE = 8192 };
+    enum { FRAMED = 3 }; /* kernels: of columns at the edges, of rows, of what lies within */
     const double power = tessi_plan_warp_has_edges(group) ? m->warp_edge_power : m->warp_power;
     KernelCost cost = { .registers = 1 };
     PlanWarp w;
@@ -188,11 +230,13 @@ KernelCost tessi_plan_warp_cost(const PlanFacts *f, const Analysis *an, const Ma
     const double lanes = (double)m->vector_bytes / 4;
     const Step step = step_of(f, an, m, p, group, &w);
     const bool edges = tessi_plan_warp_has_edges(group);
-    cost.registers = edges ? registers_with_edges(m, &w, group, step.words)
+    const bool turns = tessi_stage(f->g, group->members.at[0])->repeat && !w.planes;
+    cost.registers = edges ? registers_with_edges(m, &w, group, step.words, turns)
                            : registers_of(m, &w, group, step.words);
     const double most = w.planes ? m->warp_plane_most_registers
-                        : edges  ? m->warp_edge_most_registers
-                                 : m->warp_most_registers;
+                        : !edges ? m->warp_most_registers
+                        : turns  ? m->warp_turns_most_registers
+                                 : m->warp_edge_most_registers;
     if ((double)cost.registers > most || cost.registers > m->registers_a_thread
         || step.instructions <= 0)
         return cost;
@@ -200,11 +244,9 @@ KernelCost tessi_plan_warp_cost(const PlanFacts *f, const Analysis *an, const Ma
     const double columns = tessi_level_outputs(&group->levels, 0),
                  rows = (double)tessi_plan_warp_rows(group);
     const double results = rows * (double)(w.columns * w.lines) / PLAN_WARP;
-    const double strip =
-        w.planes ? m->warp_plane_depth
-                 : (double)SIDE * SIDE / ((double)(warps * m->cores) * (double)w.columns);
+    const Strips strips = strips_of(f, m, group, &w, (double)warps, rows);
     cost.threads = PLAN_WARP * warps;
-    const double again = 1 + (double)w.beyond / strip;
+    const double again = w.planes ? 1 + (double)w.beyond / m->warp_plane_depth : strips.again;
     const double slots = lanes * m->ghz * 1e9 * (double)m->cores; /* in a second */
     cost.code = step.instructions;
     cost.instructions = step.instructions / results * again;
@@ -212,20 +254,19 @@ KernelCost tessi_plan_warp_cost(const PlanFacts *f, const Analysis *an, const Ma
     cost.operations = step.operations / results * again;
     cost.once = step.once;
     cost.dram_seconds = m->warp_marching * step.bytes / (m->memory_gbs * 1e9);
-    cost.issue_seconds = cost.instructions / (m->issue_share * slots);
-    if (w.planes)
-        cost.issue_seconds *= m->warp_plane_issue;
-    else if (edges && (double)warps < SCHEDULERS * m->warp_edge_enough)
-        cost.issue_seconds *= m->warp_edge_few;
+    cost.issue_seconds = w.planes
+                             ? m->warp_plane_issue * cost.instructions / (m->issue_share * slots)
+                             : strip_seconds(f, m, &strips, edges, step.instructions);
     /* what else a warp has to do stands on one side of the branches of a division, or on the other */
-    const double waiting =
-        step.divided * again * m->warp_division * SCHEDULERS / (double)warps / slots;
+    const double waiting = step.divided * again * m->warp_division
+                           / (w.planes ? (double)warps / SCHEDULERS : strips.warps) / slots;
     cost.issue_seconds = waiting > cost.issue_seconds ? waiting : cost.issue_seconds;
     cost.cache_seconds = m->warp_shuffle * step.shuffles / results * again / slots
                          + apart_seconds(f, m, group, &w, columns);
     cost.seconds = pow(pow(cost.dram_seconds, power) + pow(cost.issue_seconds, power)
                            + pow(cost.cache_seconds, power),
-                       1 / power);
+                       1 / power)
+                   + (edges ? 1 : FRAMED) * f->start_seconds;
     cost.feasible = cost.code <= m->warp_most_code && columns * step.words >= 4 && warps > 0;
     return cost;
 }

@@ -70,10 +70,12 @@ static Plan *make_plan(Arena *a, const Variant *v, int i, uint64_t seed)
     Machine *m = tessi_machine_default(a);
     m->target = "gpu";
     m->products_per_cycle = i == 2 ? 1500 : 0;
+    /* plans for large and medium images take turns */
+    const PlanSize large = v->graph->stages.n % 2 ? PLAN_LARGE : PLAN_MEDIUM;
     const char *fault;
     return i == 0            ? tessi_plan_naive(a, v->graph, m)
-           : i == 1          ? tessi_plan_choose(a, v->graph, v->analysis, m)
-           : i == 2          ? tessi_plan_choose_small(a, v->graph, v->analysis, m)
+           : i == 1          ? tessi_plan_choose(a, v->graph, v->analysis, m, large)
+           : i == 2          ? tessi_plan_choose(a, v->graph, v->analysis, m, PLAN_SMALL)
            : i < 3 + PRESETS ? tessi_plan_preset(a, v->graph, m, tess_preset((size_t)i - 3), &fault)
                              : tessi_plan_random(a, v->graph, m, seed);
 }
@@ -177,7 +179,7 @@ static bool run_tiles(const CorpusCase *c, int n_params, Text *why)
         Variant *v = truth.program->variants;
         Text text = tessi_text_new(&a);
         tessi_plan_print(tessi_plan_choose(&a, v->graph, v->analysis,
-                                           corpus_large_gpu(tessi_machine_default(&a))),
+                                           corpus_large_gpu(tessi_machine_default(&a)), PLAN_LARGE),
                          v->graph, &text);
         s.target = TESS_TARGET_LOOPS;
         s.plan = tessi_text_str(&text);
@@ -198,8 +200,8 @@ static bool run_tiles(const CorpusCase *c, int n_params, Text *why)
 /* The plan chosen for a large device with all groups computed by warps that can be; NULL when none can. */
 static const char *warps_text(Arena *a, const Variant *v, const uint8_t *outputs, uint16_t warps)
 {
-    Plan *p =
-        tessi_plan_choose(a, v->graph, v->analysis, corpus_large_gpu(tessi_machine_default(a)));
+    Plan *p = tessi_plan_choose(a, v->graph, v->analysis,
+                                corpus_large_gpu(tessi_machine_default(a)), PLAN_LARGE);
     const PlanFacts *f = tessi_plan_facts(a, v->graph);
     Text text;
     int made = 0;

@@ -43,7 +43,8 @@ static const char *drawn(Arena *a, const CorpusRun *truth, uint64_t seed)
     const Plan *p;
     PlanNeighbours list = { 0 };
     if (seed % 3 == 0)
-        tessi_plan_neighbours(a, g, tessi_plan_choose(a, g, tessi_analyse(g, a), m), &list);
+        tessi_plan_neighbours(a, g, tessi_plan_choose(a, g, tessi_analyse(g, a), m, PLAN_LARGE),
+                              &list);
     p = list.n ? list.at[tessi_hash_u64(seed, 4) % list.n].plan : tessi_plan_random(a, g, m, seed);
     Text text = tessi_text_new(a);
     tessi_plan_print(p, g, &text);

@@ -47,10 +47,11 @@ static int other_plans(Arena *a, const Options *o, const CorpusRun *run, uint64_
 {
     Variant *v = run->program->variants;
     const Machine *m = machine_of(a, o);
+    const PlanSize large = seed % 2 ? PLAN_LARGE : PLAN_MEDIUM; /* take turns */
     const Plan *plan[MOST_PLANS] = { tessi_plan_naive(a, v->graph, m),
                                      tessi_plan_random(a, v->graph, m, seed),
-                                     tessi_plan_choose(a, v->graph, v->analysis, m),
-                                     tessi_plan_choose_small(a, v->graph, v->analysis, m) };
+                                     tessi_plan_choose(a, v->graph, v->analysis, m, large),
+                                     tessi_plan_choose(a, v->graph, v->analysis, m, PLAN_SMALL) };
     for (int i = 0; i < MOST_PLANS; i++) {
         Text text = tessi_text_new(a);
         tessi_plan_print(plan[i], v->graph, &text);

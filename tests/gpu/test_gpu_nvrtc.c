@@ -54,7 +54,7 @@ static const char *plan_text(Arena *a, const CorpusRun *run, int which)
     m->target = "gpu";
     const Plan *plan = which == NAIVE ? tessi_plan_naive(a, v->graph, m)
                        : which == CHOSEN
-                           ? tessi_plan_choose(a, v->graph, v->analysis, m)
+                           ? tessi_plan_choose(a, v->graph, v->analysis, m, PLAN_LARGE)
                            : tessi_plan_preset(a, v->graph, m, tess_preset((size_t)which), &fault);
     Text text = tessi_text_new(a);
     tessi_plan_print(plan, v->graph, &text);

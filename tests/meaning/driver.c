@@ -222,7 +222,7 @@ static const char *draw_plan(Request *r, tess_program *p, const tess_args *args)
     if (strcmp(r->plan, "naive") == 0)
         return plan_text(a, tessi_plan_naive(a, v->graph, v->machine), v->graph);
     if (strcmp(r->plan, "small") == 0)
-        return plan_text(a, tessi_plan_choose_small(a, v->graph, v->analysis, v->machine),
+        return plan_text(a, tessi_plan_choose(a, v->graph, v->analysis, v->machine, PLAN_SMALL),
                          v->graph);
     return draw(r, v);
 }

@@ -16,7 +16,7 @@ static Plan *plan_number(Arena *a, const Graph *g, int number, uint64_t seed)
     if (number == 0)
         return tessi_plan_naive(a, g, m);
     if (number == 1)
-        return tessi_plan_choose(a, g, tessi_analyse(g, a), m);
+        return tessi_plan_choose(a, g, tessi_analyse(g, a), m, PLAN_LARGE);
     if (number >= GPU_PLANS)
         m->target = "gpu";
     if (number >= GPU_SCHEMES)

@@ -14,7 +14,7 @@ static const char blur_text[] =
 
 static Plan *choose(Arena *a, const Graph *g)
 {
-    return tessi_plan_choose(a, g, tessi_analyse(g, a), tessi_machine_default(a));
+    return tessi_plan_choose(a, g, tessi_analyse(g, a), tessi_machine_default(a), PLAN_LARGE);
 }
 
 static const PlanStage *placed(const Graph *g, const Plan *p, const char *name)
@@ -54,7 +54,7 @@ static void dear_stages_are_not_repeated(void **state)
                             NULL);
     Machine *m = tessi_machine_default(*state);
     m->cores = 1;
-    Plan *p = tessi_plan_choose(*state, g, tessi_analyse(g, *state), m);
+    Plan *p = tessi_plan_choose(*state, g, tessi_analyse(g, *state), m, PLAN_LARGE);
     assert_int_equal(placed(g, p, "dear")->placement, PLACE_SCRATCH);
     assert_non_null(strstr(placed(g, p, "dear")->reason, "computing it again would cost"));
     assert_int_equal(placed(g, p, "once")->placement,
@@ -250,7 +250,7 @@ static void groups_say_what_they_cost(void **state)
         m->target = gpu ? "gpu" : "cpu";
         if (gpu)
             m->memory_gbs = m->memory_stream_gbs = 1; /* so that stages are inline */
-        Plan *p = tessi_plan_choose(*state, g, tessi_analyse(g, *state), m);
+        Plan *p = tessi_plan_choose(*state, g, tessi_analyse(g, *state), m, PLAN_LARGE);
         const char *text = plan_text(*state, p, g);
         for (size_t i = 0; i < 6 && facts[gpu][i]; i++)
             if (!strstr(text, facts[gpu][i]))
@@ -278,7 +278,7 @@ static void passes_without_a_kernel_are_not_fused(void **state)
     m->memory_gbs = m->memory_stream_gbs = 4170;
     m->simple_per_cycle = m->mul_per_cycle = m->fma_per_cycle = 1;
     m->math_per_cycle = 0.04; /* dear, so that `b` is not computed again */
-    Plan *p = tessi_plan_choose(*state, g, tessi_analyse(g, *state), m);
+    Plan *p = tessi_plan_choose(*state, g, tessi_analyse(g, *state), m, PLAN_LARGE);
     assert_int_equal(placed(g, p, "a")->placement, PLACE_MEMORY);
     assert_int_equal(placed(g, p, "b")->placement, PLACE_SCRATCH);
     assert_null(tessi_plan_verify(*state, p, g));

@@ -20,7 +20,7 @@ static const Plan *plan_for_gpu(Arena *a, const char *text)
     m->shared_bytes = 232448;
     m->threads = 2048;
     m->latency_us = 0.4;
-    return tessi_plan_choose(a, g, tessi_analyse(g, a), m);
+    return tessi_plan_choose(a, g, tessi_analyse(g, a), m, PLAN_LARGE);
 }
 
 static int columns_of_a_thread(Arena *a, const char *text)

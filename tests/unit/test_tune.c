@@ -39,9 +39,9 @@ static bool prepare_run(Run *r)
     return tessi_run_on_host(r) && tessi_run_passes(r, load);
 }
 
-static bool open_lane(Tuner *t, Plan **chosen)
+static bool open_lane(Tuner *t)
 {
-    *chosen = t->v->plan;
+    t->from = tessi_planned(t->v, PLAN_LARGE);
     return tessi_bind(t->p, t->v, t->v->loops, t->a, &t->arena, &t->binding, &t->a->failure);
 }
 
