@@ -6,8 +6,9 @@
 #include "loop/lower_lines.h"
 #include "loop/template.h"
 
-/* Of the running values of lines that a core goes along together, at most. */
-enum { BESIDE_BYTES = 4096 };
+/* Of the running values of lines that a core goes along together, at most: whole rows of most images, which prefetchers
+ * follow better than parts of rows, and which with what is before their blocks have room in a second cache. */
+enum { BESIDE_BYTES = 32768 };
 /* Of a block of a GPU: threads of a warp, as many lines; warps that load and store; points that values are there of. */
 enum { WARP = 32, LOADERS = 4, CHUNK = 64 };
 
