@@ -83,7 +83,8 @@ set(TESSERA_SOURCES
     src/loop/lower_product.c src/loop/lower_expr.c
     src/loop/lower_facts.c src/loop/lower_few.c src/loop/lower_fourier.c src/loop/lower_frame.c
     src/loop/lower_gather.c
-    src/loop/lower_general.c src/loop/lower_given.c src/loop/lower_group.c src/loop/lower_job.c
+    src/loop/lower_general.c src/loop/lower_given.c src/loop/lower_group.c
+    src/loop/lower_histogram.c src/loop/lower_job.c
     src/loop/lower_kernel.c
     src/loop/lower_line.c src/loop/lower_lines.c src/loop/lower_march.c src/loop/lower_median.c
     src/loop/lower_median_kernel.c src/loop/lower_nest.c src/loop/lower_pack.c src/loop/lower_patch.c

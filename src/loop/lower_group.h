@@ -51,6 +51,7 @@ void tessi_kernel_product(Lower *l, const PlanGroup *group);
 void tessi_lower_tiles(Lower *l, const PlanGroup *group);
 /* ---- lower_reduce.c ---- */
 void tessi_lower_reduction(Lower *l, const PlanGroup *group);
+/* ---- lower_histogram.c ---- */
 void tessi_lower_histogram(Lower *l, const PlanGroup *group);
 /* ---- lower_scan.c ---- */
 void tessi_lower_scan(Lower *l, const PlanGroup *group);

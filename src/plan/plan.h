@@ -193,7 +193,7 @@ typedef struct PlanGroup {
     VEC(PlanStaged) staged; /* of kernels of points and of tiles */
     VEC(PlanPass) passes;   /* in order of execution; none without tiles */
     bool stream;            /* results bypass the caches when these have no room for them */
-    /* scans, reductions of lines side by side: a multiple of so many strips; 0: 1 */
+    /* scans, reductions of lines side by side: a multiple of so many strips; histograms: so many parts; 0: 1 */
     uint16_t shares;
     /* rows of the Fourier transforms by which the one sum of its stage is taken; 0 = as written */
     uint16_t transform;

@@ -266,21 +266,23 @@ static void choose_streams(const Chooser *c)
     }
 }
 
-/* Values run, or are reduced, along lines that stand side by side, all in one row of strips. */
-static bool has_strips(const Chooser *c, const Stage *s)
+/* Values are counted, or run, or are reduced, along lines that stand side by side, all in one row of strips. */
+static bool has_shares(const Chooser *c, const Stage *s)
 {
+    if (s->kind == STAGE_HISTOGRAM)
+        return true;
     if (s->kind == STAGE_SCAN)
         return s->along < s->n_dims;
     return s->kind == STAGE_REDUCE && s->along == 1 && tessi_stage(c->f->g, s->source)->n_dims == 2;
 }
 
-/* Such strips are as wide as they can be where each core has as many. */
+/* Such strips are as wide as they can be where each core has as many; parts of what is counted are as many as cores. */
 static void choose_shares(const Chooser *c)
 {
     VEC_FOREACH (PlanGroup, group, &c->p->groups) {
         const Stage *s = tessi_stage(c->f->g, group->members.at[0]);
         const int64_t cores = tessi_level_parallel(&group->levels) ? c->m->cores : 1;
-        group->shares = (uint16_t)(!has_strips(c, s) || cores < 2 ? 0
+        group->shares = (uint16_t)(!has_shares(c, s) || cores < 2 ? 0
                                    : cores < PLAN_MAX_SHARES      ? cores
                                                                   : PLAN_MAX_SHARES);
     }

@@ -148,9 +148,11 @@ static const char *check_words(Check *c, const PlanGroup *group, KernelKind kind
     if (group->stream && c->p->gpu)
         return tessi_plan_fault(a, group, "stores past the caches are for CPUs");
     const StageKind first = tessi_stage(c->f->g, group->members.at[0])->kind;
-    if (group->shares > 1 && (c->p->gpu || (first != STAGE_SCAN && first != STAGE_REDUCE)))
-        return tessi_plan_fault(a, group,
-                                "shares are for values that run, or are reduced, on CPUs");
+    if (group->shares > 1
+        && (c->p->gpu
+            || (first != STAGE_SCAN && first != STAGE_REDUCE && first != STAGE_HISTOGRAM)))
+        return tessi_plan_fault(
+            a, group, "shares are for values that run, are reduced, or are counted, on CPUs");
     if (group->packed && kind != KERNEL_REGISTER && !group->network)
         return tessi_plan_fault(a, group, "only register tiles and networks are packed");
     if (group->network && (kind != KERNEL_MEDIAN || !group->counts))

@@ -505,7 +505,7 @@ static void histograms_count_in_parts(void **state)
                             "output a[16] uint32 = h output b[70000] uint32 = big",
                             NULL);
     const char *text = loops_text(*state, lowered(*state, g, plan_number(*state, g, 1, 0)));
-    assert_non_null(strstr(text, "add h_parts["));
+    assert_non_null(strstr(text, "store h_parts["));
     assert_int_equal(count(text, "atomic"), 1);
     for (uint64_t seed = 0; seed < 10; seed++)
         run_all(*state, g, seed);
