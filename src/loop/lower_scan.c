@@ -2,6 +2,7 @@
  * thread, for which other warps load and store. Where values run by a reduction, lines of images of one dimension, and
  * on GPUs those that are few or lie side by side, are taken in blocks: a block a thread, in three sweeps. */
 #include "graph/graph_fold.h"
+#include "loop/lower_few.h"
 #include "loop/lower_group.h"
 #include "loop/lower_lines.h"
 #include "loop/template.h"
@@ -9,6 +10,9 @@
 /* Of the running values of lines that a core goes along together, at most: whole rows of most images, which prefetchers
  * follow better than parts of rows, and which with what is before their blocks have room in a second cache. */
 enum { BESIDE_BYTES = 32768 };
+/* Of lines whose values run on as they are: bytes of what runs side by side, as many as the widest vectors have; of the
+ * sums of a part of a line, which stay in a first cache. */
+enum { SIDE_BYTES = 64, PART_BYTES = 2048 };
 /* Of a block of a GPU: threads of a warp, as many lines; warps that load and store; points that values are there of. */
 enum { WARP = 32, LOADERS = 4, CHUNK = 64 };
 
@@ -18,6 +22,7 @@ typedef struct Scan {
     StageId id;
     const Stage *stage, *source;
     ScalarType type; /* of running values */
+    ScalarType few;  /* of sums of a step of them */
     Lines lines;
     Coord coord[MAX_DIMS];
     bool by_number;   /* lines are given by their number */
@@ -139,6 +144,41 @@ static bool is_free(const Scan *k)
     return !k->stage->n_states && (extreme || !tessi_is_real(k->type));
 }
 
+static uint32_t side_of(const Scan *k)
+{
+    return SIDE_BYTES / tessi_type_info(k->type)->bytes;
+}
+
+/* A type in which a step of values has room: those of a sum may be narrow. */
+static ScalarType few_of(const Scan *k)
+{
+    if (k->stage->reduction != REDUCE_SUM || k->stage->n_states)
+        return k->type;
+    const FewSums few = tessi_few_sums(k->l, k->stage);
+    const bool fits = few.lanes && few.chunk >= side_of(k)
+                      && tessi_type_info(few.type)->bytes < tessi_type_info(k->type)->bytes;
+    return fits ? few.type : k->type;
+}
+
+static LExprId of_two(void *user, const LExprId *arg)
+{
+    const Scan *k = user;
+    return tessi_l_reduced(k->l, k->stage->reduction, arg[0], arg[1]);
+}
+
+static LExprId nothing_of(const Scan *k)
+{
+    const Value start = tessi_scan_start(k->stage->reduction, k->few);
+    return tessi_lexpr_const(k->l->p, k->few, k->stage->n_states ? (Value){ 0 } : start);
+}
+
+static LExprId first_of(void *user, const LExprId *arg)
+{
+    const Scan *k = user;
+    const LExprId v = tessi_lexpr_cast(k->l->p, k->few, tessi_few_value(k->l, arg[0]));
+    return tessi_l_reduced(k->l, k->stage->reduction, nothing_of(k), v);
+}
+
 /* ---- Warps --------------------------------------------------------------------------------------- */
 
 static bool is_turned(const Scan *k)
@@ -194,6 +234,12 @@ static void instance(Scan *k, const char *name, LExprId strip)
         ARG_NUMBER("across", is_turned(k) ? chunk + 1 : WARP),
         ARG_NUMBER("threads", WARP + LOADERS * WARP),
         ARG_NUMBER("each", chunk / LOADERS),
+        ARG_NUMBER("side", side_of(k)),
+        ARG_NUMBER("part", PART_BYTES / tessi_type_info(k->few)->bytes),
+        ARG_TYPE("few", k->few),
+        ARG_EXPR("nothing", nothing_of(k)),
+        ARG_HOLE("first", first_of),
+        ARG_HOLE("two", of_two),
         ARG_EXPR("n", lines->source.to[lines->dim]),
         ARG_EXPR("width", width),
         ARG_EXPR("wide", lines->wide.v ? lines->wide : tessi_l_int(l, 1)),
@@ -297,6 +343,7 @@ void tessi_lower_scan(Lower *l, const PlanGroup *group)
     k.source = tessi_stage(l->g, k.stage->source);
     k.type = k.stage->n_states ? tessi_value_type(k.stage->type)
                                : tessi_running_type(k.stage, k.source->type);
+    k.few = few_of(&k);
     const bool gpu = l->plan->gpu;
     const uint16_t beside = (uint16_t)(BESIDE_BYTES / tessi_type_info(k.type)->bytes);
     k.lines.dim = (uint8_t)(k.stage->along - 1);
@@ -317,7 +364,7 @@ void tessi_lower_scan(Lower *l, const PlanGroup *group)
         const LExprId strip =
             tessi_lines_open(l, &k.lines, tessi_level_parallel(&group->levels), k.coord);
         instance(&k,
-                 !k.lines.lanes               ? "scan_along"
+                 !k.lines.lanes               ? (is_free(&k) ? "scan_doubled" : "scan_along")
                  : k.lines.lane > k.lines.dim ? "scan_strip"
                                               : "scan_rows",
                  strip);
