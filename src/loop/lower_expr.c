@@ -87,6 +87,8 @@ static LExprId load_stored(Lower *l, StageId s, const Coord *at, bool pinned)
     const Stage *stage = tessi_stage(l->g, s);
     const Place *place = &l->place[s.v];
     LExprId index[MAX_DIMS];
+    if (place->value.v)
+        return place->value;
     for (int d = 0; d < stage->n_dims; d++)
         index[d] = place->scratch.v ? tessi_place_index(l, place, d, at[d].e) : at[d].e;
     LBufferId buffer = place->scratch.v ? place->scratch

@@ -26,7 +26,7 @@ static LExprId equal_strips(Lower *l, LExprId lines, uint16_t most, uint16_t sha
                       tessi_l_int(l, STRIP_STEP));
 }
 
-static LExprId strips_of(Lower *l, const Lines *lines)
+LExprId tessi_lines_strips(Lower *l, const Lines *lines)
 {
     const LExprId less = tessi_l_op(l, OP_SUB, lines->wide, tessi_l_int(l, 1)),
                   up = tessi_l_op(l, OP_ADD, lines->source.to[lines->lane], less);
@@ -50,7 +50,7 @@ void tessi_lines(Lower *l, const Stage *source, uint8_t dim, uint16_t beside, ui
         if (d != dim && d != out->lane)
             add_dim(out, out->source.to[d], source->size[d], d);
     if (out->lanes)
-        add_dim(out, strips_of(l, out), source->size[out->lane], (uint8_t)out->lane);
+        add_dim(out, tessi_lines_strips(l, out), source->size[out->lane], (uint8_t)out->lane);
     add_dim(out, tessi_l_int(l, 1), source->size[dim], dim);
     for (uint8_t d = 0; d < out->nest.n_dims; d++)
         out->nest.from[d] = tessi_l_int(l, 0);

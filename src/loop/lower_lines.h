@@ -19,6 +19,8 @@ typedef struct Lines {
  * `shares` strips of neighbours are narrower, that there is a multiple of so many. */
 void tessi_lines(Lower *l, const Stage *source, uint8_t dim, uint16_t beside, uint16_t shares,
                  Lines *out);
+/* How many strips there are side by side. */
+LExprId tessi_lines_strips(Lower *l, const Lines *lines);
 /* Opens a loop over all of them and sets the coordinates that they have in the source; strips: but for the lane. The
  * number of the strip; none: lines one by one. */
 LExprId tessi_lines_open(Lower *l, const Lines *lines, bool parallel, Coord *coord);

@@ -16,7 +16,8 @@ enum { SIDE_BYTES = 64, PART_BYTES = 2048 };
 /* Of a block of a GPU: threads of a warp, as many lines; warps that load and store; points that values are there of. */
 enum { WARP = 32, LOADERS = 4, CHUNK = 64 };
 
-typedef struct Scan {
+typedef struct Scan Scan;
+struct Scan {
     Lower *l;
     const PlanGroup *group;
     StageId id;
@@ -26,9 +27,16 @@ typedef struct Scan {
     Lines lines;
     Coord coord[MAX_DIMS];
     bool by_number;   /* lines are given by their number */
-    LBufferId totals; /* of blocks */
+    LBufferId totals; /* of blocks; of rows that strips begin in: of what is before them */
     LExprId number;   /* of the block in hand */
-} Scan;
+    TemplatePart *give;
+    bool silent; /* what a line comes to is wanted, and no results */
+    /* Values that run along rows, and those that run on down the columns. */
+    Scan *along, *down;
+    LBufferId running, carried; /* down the columns of a strip */
+    LExprId strip, strips;
+    LExprId i, first, count; /* the row in hand, and its part */
+};
 
 /* Sets the coordinates of point `i` from where the scan begins, in line `lane` of a strip. */
 static void go_to(Scan *k, LExprId i, LExprId lane)
@@ -91,6 +99,28 @@ static void give(void *user, const LExprId *arg)
     go_to(k, arg[0], arg[2]);
     tessi_lines_store(k->l, &k->lines, k->id, k->coord,
                       tessi_lexpr_cast(k->l->p, k->stage->type, arg[1]));
+}
+
+/* The result at a point behind, beyond the end of its row perhaps, is stored soon: stores wait for their lines. */
+static void soon(void *user, const LExprId *arg)
+{
+    Scan *k = user;
+    Lower *l = k->l;
+    if (k->down) {
+        k = k->down;
+        go_to(k, k->i, arg[0]);
+    } else {
+        go_to(k, arg[0], arg[0]);
+    }
+    LExprId at[MAX_DIMS];
+    for (uint8_t d = 0; d < k->stage->n_dims; d++)
+        at[d] = k->coord[d].e;
+    tessi_scope_place(l, at, k->stage->n_dims);
+    LStmt *s = tessi_scope_stmt(l, LSTMT_PREFETCH);
+    s->buffer = l->buffer[k->id.v];
+    s->n_index = k->stage->n_dims;
+    for (uint8_t d = 0; d < k->stage->n_dims; d++)
+        s->index[d] = at[d];
 }
 
 /* ---- Blocks ---------------------------------------------------------------------------------- */
@@ -172,7 +202,7 @@ static LExprId nothing_of(const Scan *k)
     return tessi_lexpr_const(k->l->p, k->few, k->stage->n_states ? (Value){ 0 } : start);
 }
 
-static LExprId first_of(void *user, const LExprId *arg)
+static LExprId single_of(void *user, const LExprId *arg)
 {
     const Scan *k = user;
     const LExprId v = tessi_lexpr_cast(k->l->p, k->few, tessi_few_value(k->l, arg[0]));
@@ -209,6 +239,63 @@ static uint32_t chunk_of(const Scan *k)
     return 2 * WARP * (CHUNK + 2) * bytes <= PLAN_MAX_SHARED_BYTES ? CHUNK : CHUNK / 2;
 }
 
+/* ---- Rows and columns in one sweep ----------------------------------------------------------- */
+
+static void instance(Scan *k, const char *name, LExprId strip);
+
+/* What runs along the row has come to a point: it runs on from there. */
+static void run_down(void *user, const LExprId *arg)
+{
+    const Scan *r = user;
+    Scan *k = r->down;
+    Lower *l = k->l;
+    l->place[r->id.v].value = tessi_scope_place1(l, tessi_lexpr_cast(l->p, r->stage->type, arg[1]));
+    const LExprId value = at(k, (LExprId[]){ k->i, arg[0] });
+    const TemplateArg args[] = { ARG_TYPE("type", k->type),
+                                 ARG_NUMBER("free", is_free(k)),
+                                 ARG_EXPR("value", value),
+                                 ARG_EXPR("i", k->i),
+                                 ARG_EXPR("x", arg[0]),
+                                 ARG_EXPR("place", tessi_l_op(l, OP_SUB, arg[0], r->first)),
+                                 ARG_BUFFER("running", k->running),
+                                 ARG_BUFFER("carried", k->carried),
+                                 ARG_HOLE("more", more),
+                                 ARG_HOLE("both", both),
+                                 ARG_PART("give", give),
+                                 ARG_END };
+    tessi_template(l, "scan_next_below", NULL, args, k);
+    l->place[r->id.v].value = (LExprId){ 0 };
+}
+
+static void run_on(void *user, const LExprId *arg)
+{
+    (void)user;
+    (void)arg;
+}
+
+/* A row of a strip. */
+static void row(void *user, const LExprId *arg)
+{
+    Scan *k = user, *r = k->along;
+    go_to(k, arg[0], arg[1]);
+    for (uint8_t d = 0; d < r->lines.dim; d++)
+        r->coord[d] = k->coord[d];
+    k->i = arg[0];
+    r->first = arg[1];
+    r->count = arg[2];
+    instance(r, "scan_row", k->strip);
+}
+
+static LBufferId of_strip(const Scan *k, const char *what)
+{
+    LBuffer b = { .name = tessi_sprintf(k->l->arena, "%s_%s", k->stage->name, what),
+                  .kind = LBUF_LOCAL,
+                  .type = k->type,
+                  .n_dims = 1,
+                  .size = { tessi_l_int(k->l, k->lines.lanes) } };
+    return tessi_loop_buffer(k->l->p, &b);
+}
+
 /* ---- Instances ------------------------------------------------------------------------------- */
 
 static void instance(Scan *k, const char *name, LExprId strip)
@@ -238,7 +325,7 @@ static void instance(Scan *k, const char *name, LExprId strip)
         ARG_NUMBER("part", PART_BYTES / tessi_type_info(k->few)->bytes),
         ARG_TYPE("few", k->few),
         ARG_EXPR("nothing", nothing_of(k)),
-        ARG_HOLE("first", first_of),
+        ARG_HOLE("single", single_of),
         ARG_HOLE("two", of_two),
         ARG_EXPR("n", lines->source.to[lines->dim]),
         ARG_EXPR("width", width),
@@ -254,7 +341,15 @@ static void instance(Scan *k, const char *name, LExprId strip)
         ARG_HOLE("more", more),
         ARG_HOLE("both", both),
         ARG_HOLE("of", total_of),
-        ARG_PART("give", give),
+        ARG_EXPR("strips", k->strips),
+        ARG_EXPR("row_first", k->first),
+        ARG_EXPR("row_count", k->count),
+        ARG_BUFFER("running", k->running),
+        ARG_BUFFER("carried", k->carried),
+        ARG_PART("row", row),
+        ARG_NUMBER("ahead", !k->silent),
+        ARG_PART("soon", soon),
+        ARG_PART("give", k->give),
         ARG_PART("total", total),
         ARG_PART("before", before_block),
         ARG_END
@@ -336,24 +431,66 @@ static void in_blocks(Scan *k)
     for_each(k, "scan_block", name, true);
 }
 
-void tessi_lower_scan(Lower *l, const PlanGroup *group)
+/* What is before each strip in each row; then the strips, by themselves. */
+static void in_one_sweep(Scan *k, Scan *r)
 {
-    Scan k = { .l = l, .group = group, .id = group->members.at[0], .coord = { { .dim = -1 } } };
+    Lower *l = k->l;
+    const bool parallel = tessi_level_parallel(&k->group->levels);
+    const uint32_t depth = tessi_scope_depth(l);
+    LBuffer b = { .kind = LBUF_TEMP, .type = r->type, .n_dims = r->source->n_dims };
+    b.name = tessi_sprintf(l->arena, "%s_before", r->stage->name);
+    r->lines.wide = k->lines.wide;
+    r->strips = tessi_lines_strips(l, &k->lines);
+    for (uint8_t d = 0; d < b.n_dims; d++)
+        b.size[d] = d == r->lines.dim ? r->strips : r->lines.source.to[d];
+    r->totals = tessi_loop_buffer(l->p, &b);
+    r->give = run_on;
+    r->silent = true;
+    tessi_lines_open(l, &r->lines, parallel, r->coord);
+    instance(r, "scan_before_strips", (LExprId){ 0 });
+    tessi_scope_close_to(l, depth);
+
+    r->give = run_down;
+    r->silent = false;
+    r->down = k;
+    k->along = r;
+    k->running = of_strip(k, "running");
+    k->carried = of_strip(k, "carried");
+    k->strip = tessi_lines_open(l, &k->lines, parallel, k->coord);
+    instance(k, "scan_swept", k->strip);
+    tessi_scope_close_to(l, depth);
+}
+
+static Scan scan_of(Lower *l, const PlanGroup *group, StageId id)
+{
+    const LExprId none = tessi_l_int(l, 0);
+    Scan k = { .l = l, .group = group, .id = id, .coord = { { .dim = -1 } }, .give = give };
+    k.strips = k.first = k.count = none;
     k.stage = tessi_stage(l->g, k.id);
     k.source = tessi_stage(l->g, k.stage->source);
     k.type = k.stage->n_states ? tessi_value_type(k.stage->type)
                                : tessi_running_type(k.stage, k.source->type);
     k.few = few_of(&k);
+    k.lines.dim = (uint8_t)(k.stage->along - 1);
+    return k;
+}
+
+void tessi_lower_scan(Lower *l, const PlanGroup *group)
+{
+    Scan k = scan_of(l, group, group->members.at[0]);
     const bool gpu = l->plan->gpu;
     const uint16_t beside = (uint16_t)(BESIDE_BYTES / tessi_type_info(k.type)->bytes);
-    k.lines.dim = (uint8_t)(k.stage->along - 1);
     const bool blocks =
         !k.stage->n_states && (gpu ? !is_turned(&k) || are_few(&k) : k.source->n_dims == 1);
     const bool neighbours = !k.stage->n_states && is_turned(&k);
     tessi_lines(l, k.source, k.lines.dim, !gpu && !blocks && !neighbours ? beside : 0,
                 group->shares, &k.lines);
     tessi_lower_dims(l, k.source->n_dims);
-    if (blocks) {
+    if (group->passes.n) {
+        Scan r = scan_of(l, group, group->passes.at[0].stages.at[0]);
+        tessi_lines(l, r.source, r.lines.dim, 0, 0, &r.lines);
+        in_one_sweep(&k, &r);
+    } else if (blocks) {
         in_blocks(&k);
     } else if (gpu) {
         by_warps(&k);
@@ -364,7 +501,7 @@ void tessi_lower_scan(Lower *l, const PlanGroup *group)
         const LExprId strip =
             tessi_lines_open(l, &k.lines, tessi_level_parallel(&group->levels), k.coord);
         instance(&k,
-                 !k.lines.lanes               ? (is_free(&k) ? "scan_doubled" : "scan_along")
+                 !k.lines.lanes               ? "scan_along"
                  : k.lines.lane > k.lines.dim ? "scan_strip"
                                               : "scan_rows",
                  strip);

@@ -106,8 +106,9 @@ typedef struct InlineUse {
 
 /* Where a stage is found while a group with tiles is lowered. */
 typedef struct Place {
-    LBufferId scratch;        /* none: not in scratch memory */
-    LBufferId copy;           /* of the whole image, read instead of it; none: it has none */
+    LBufferId scratch; /* none: not in scratch memory */
+    LBufferId copy;    /* of the whole image, read instead of it; none: it has none */
+    LExprId value;     /* at the point in hand, the only one that is read; none: it is stored */
     LExprId origin[MAX_DIMS]; /* the coordinates of its first element there */
     /* elements along a dimension, which are used again in turn; 0: as many as there are */
     int64_t ring;

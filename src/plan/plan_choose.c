@@ -2,6 +2,7 @@
  * and compute together what shares a domain and reads the same images. */
 #include "plan/plan_costs.h"
 #include "plan/plan_groups.h"
+#include "plan/plan_passes.h"
 
 typedef struct Chooser {
     const PlanFacts *f;
@@ -314,6 +315,7 @@ static Plan *choose(Arena *a, const Graph *g, const Analysis *an, const Machine 
         if (tessi_plan_computes(f, id) && c.p->stage[id.v].placement == PLACE_MEMORY)
             add_to_groups(&c, id);
     tessi_plan_fuse(f, an, m, c.p);
+    tessi_plan_find_runs(f, c.p);
     tessi_plan_order(c.p, f);
     tessi_plan_choose_rows(f, an, m, c.p);
     tessi_plan_choose_carries(f, an, m, c.p);

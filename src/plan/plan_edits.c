@@ -287,6 +287,9 @@ bool tessi_edit_fuse(Editor *e, uint32_t i, uint32_t k)
     VEC(PlanPass) passes = { 0 };
     VEC_APPEND(e->arena, &passes, &from.passes);
     PlanPass own = { 0 };
+    if (tessi_plan_join_runs(e->f, p, i, from.members.at[0]))
+        return tessi_edit_keep(e, p, tessi_edit_about(e, k),
+                               tessi_sprintf(e->arena, "in the sweep of %s", into->name));
     tessi_levels_one_by_one(&own.levels, 0);
     if (into->split == SPLIT_INTERIOR)
         tessi_level_set_rows(&own.levels, tessi_level_rows(&from.levels));

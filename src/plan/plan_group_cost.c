@@ -83,6 +83,8 @@ static void price_loops(const Pricing *c, GroupCost *x)
         x->compute = cost.seconds;
         if (tessi_level_tile(group, 0))
             add_passes(c, &cost, x);
+        else if (group->passes.n)
+            x->compute += cost_of_loops(c, &group->passes.at[0].stages, &group->levels).seconds;
         else
             x->compute += tessi_plan_reread_seconds(c->f, c->m, &list,
                                                     tessi_level_rows(&group->levels), INT32_MAX);

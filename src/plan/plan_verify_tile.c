@@ -1,6 +1,7 @@
 /* Are the tiles and passes of a group legal? One sentence about the first fault. */
 #include "plan/needs.h"
 #include "plan/plan_costs.h"
+#include "plan/plan_passes.h"
 
 typedef struct TileCheck {
     const PlanFacts *f;
@@ -165,9 +166,7 @@ const char *tessi_plan_check_tiles(const PlanFacts *f, const Plan *p, const Plan
     if (!tessi_level_tile(group, 0) && tessi_level_roll(&group->levels))
         return tessi_sprintf(a, "group '%s' has rings of rows, and no tiles", group->name);
     if (!tessi_level_tile(group, 0))
-        return group->passes.n
-                   ? tessi_sprintf(a, "group '%s' has passes, and no tiles", group->name)
-                   : NULL;
+        return group->passes.n ? tessi_plan_check_runs(f, p, group) : NULL;
     for (uint8_t d = 0; d < MAX_DIMS; d++)
         if (tessi_level_tile(group, d) < (d < group->n_dims)
             || tessi_level_tile(group, d) > PLAN_MAX_TILE

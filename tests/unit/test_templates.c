@@ -238,6 +238,7 @@ static void instance_of_scan(Running *r, const char *name, const char *to, int s
     const TemplateArg args[] = { ARG_TYPE("type", TYPE_F64),
                                  ARG_NUMBER("states", states),
                                  ARG_NUMBER("last", 0),
+                                 ARG_NUMBER("ahead", 0),
                                  ARG_NUMBER("free", strcmp(to, "on") == 0),
                                  ARG_NUMBER("lanes", 1),
                                  ARG_NUMBER("block", RUN),
