@@ -13,6 +13,8 @@ enum { BESIDE_BYTES = 32768 };
 /* Of lines whose values run on as they are: bytes of what runs side by side, as many as the widest vectors have; of the
  * sums of a part of a line, which stay in a first cache. */
 enum { SIDE_BYTES = 64, PART_BYTES = 2048 };
+/* Points of a row that are loaded and stored at once. */
+enum { TAKEN = 64 };
 /* Of a block of a GPU: threads of a warp, as many lines; warps that load and store; points that values are there of. */
 enum { WARP = 32, LOADERS = 4, CHUNK = 64 };
 
@@ -314,6 +316,7 @@ static void instance(Scan *k, const char *name, LExprId strip)
         ARG_NUMBER("free", is_free(k)),
         ARG_NUMBER("lanes", lines->lanes ? lines->lanes : 1),
         ARG_NUMBER("block", SCAN_BLOCK),
+        ARG_NUMBER("taken", TAKEN),
         ARG_NUMBER("turned", is_turned(k)),
         ARG_NUMBER("chunk", chunk),
         ARG_NUMBER("span", 2 * chunk),
