@@ -2,6 +2,7 @@
  * evaluated or an image is read: three rows above one another, read by each of eight rows, are ten places and not
  * twenty-four. The number of distinct places is counted exactly; more rows always share more, until the code grows
  * too large. */
+#include "graph/graph_fold.h"
 #include "plan/needs.h"
 #include "plan/plan_costs.h"
 
@@ -140,6 +141,22 @@ static double crossing_seconds(const Machine *m, const OffsetSet *s, ScalarType 
     return beside * often * tessi_plan_load_seconds(m, t);
 }
 
+/* What a point of a histogram, or of values that run, takes beside its operations. */
+static double counted_seconds(const PlanFacts *f, const Machine *m, StageId id)
+{
+    const Stage *s = tessi_stage(f->g, id);
+    const double cycle = 1 / (m->ghz * 1e9 * (double)m->cores);
+    if (s->kind == STAGE_HISTOGRAM)
+        return m->count_cycles * cycle;
+    if (s->kind != STAGE_SCAN)
+        return 0;
+    const Stage *source = tessi_stage(f->g, s->source);
+    const ScalarType runs = s->n_states ? s->type : tessi_running_type(s, source->type);
+    if (s->along < source->n_dims)
+        return m->run_loads * tessi_plan_load_seconds(m, runs);
+    return m->run_cycles * cycle * (s->n_states ? 1 : tessi_type_info(runs)->bytes / 8.0);
+}
+
 static RowCost cost_of_rows(const PlanFacts *f, const Analysis *an, const Machine *m, const Plan *p,
                             const StageList *stages, uint32_t rows, bool carried)
 {
@@ -171,8 +188,7 @@ static RowCost cost_of_rows(const PlanFacts *f, const Analysis *an, const Machin
         cost.seconds += n * tessi_plan_op_seconds(m, &an->cost[v], t);
         if (need->root && tessi_need_is_apart(f, need->stage))
             cost.seconds += tessi_plan_found_seconds(m, t, NEED_STRIDED) * rows;
-        if (tessi_stage(f->g, need->stage)->kind == STAGE_HISTOGRAM)
-            cost.seconds += n * m->count_cycles / (m->ghz * 1e9 * (double)m->cores);
+        cost.seconds += n * counted_seconds(f, m, need->stage);
         cost.operations += n * tessi_cost_operations(&an->cost[v]);
         cost.once += tessi_cost_operations(&an->cost[v]);
         cost.nodes += n * (double)f->nodes[v];
