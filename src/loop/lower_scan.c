@@ -103,14 +103,19 @@ static void give(void *user, const LExprId *arg)
                       tessi_lexpr_cast(k->l->p, k->stage->type, arg[1]));
 }
 
-/* The result at a point behind, beyond the end of its row perhaps, is stored soon: stores wait for their lines. */
+/* The result at a point further on is stored soon: stores wait for their lines. Beyond a row comes the next one, and
+ * beyond the part of it that a strip has, that of the next row: another core may have the other strips. */
 static void soon(void *user, const LExprId *arg)
 {
     Scan *k = user;
     Lower *l = k->l;
     if (k->down) {
+        const LExprId end = tessi_l_op(l, OP_ADD, k->first, k->count),
+                      beyond = tessi_l_op(l, OP_LE, end, arg[0]),
+                      x = tessi_l_op(l, OP_SUB, arg[0], k->count);
         k = k->down;
-        go_to(k, k->i, arg[0]);
+        go_to(k, tessi_l_op(l, OP_ADD, k->i, tessi_lexpr_cast(l->p, TYPE_INDEX, beyond)),
+              tessi_l_select(l, beyond, x, arg[0]));
     } else {
         go_to(k, arg[0], arg[0]);
     }
