@@ -233,7 +233,7 @@ typedef enum PlanSize { PLAN_LARGE, PLAN_MEDIUM, PLAN_SMALL } PlanSize;
 enum {
     PLAN_SIZES = PLAN_SMALL + 1,
     PLAN_LARGE_POINTS = 1 << 26, /* of those that plans are compared for */
-    PLAN_MEDIUM_POINTS = 1 << 22
+    PLAN_MEDIUM_POINTS = 3 << 20
 };
 /* Of a GPU, for images of so many points. */
 PlanSize tessi_plan_size(double points);

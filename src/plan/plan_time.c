@@ -42,7 +42,7 @@ static double seconds_of(Arena *a, const Graph *g, const Machine *m, PlanSize si
 {
     /* rows, and columns, that images of a size have on GPUs; second caches hold those that are not large */
     static const int64_t nominal_gpu[] = {
-        [PLAN_LARGE] = 8192, [PLAN_MEDIUM] = 2048, [PLAN_SMALL] = 512
+        [PLAN_LARGE] = 8192, [PLAN_MEDIUM] = 1774, [PLAN_SMALL] = 512
     };
     Arena *scratch = tessi_scratch_open(a);
     Graph *blocked = tessi_graph_block_time(g, scratch, time);
