@@ -52,6 +52,15 @@ static int64_t registers_with_edges(const Machine *m, const PlanWarp *w, const P
     return ((int64_t)n + 7) / 8 * 8;
 }
 
+static double most_registers(const Machine *m, const PlanWarp *w, bool edges, bool turns)
+{
+    const double most = edges ? m->warp_edge_most_registers : m->warp_most_registers;
+    if (w->planes)
+        return m->warp_plane_most_registers;
+    return edges && turns && m->warp_turns_most_registers < most ? m->warp_turns_most_registers
+                                                                 : most;
+}
+
 /* Warps that fit a multiprocessor, as many for each of its four schedulers: the one with most is the last to finish. */
 static int64_t warps_of(const Machine *m, int64_t registers)
 {
@@ -233,12 +242,8 @@ KernelCost tessi_plan_warp_cost(const PlanFacts *f, const Analysis *an, const Ma
     const bool turns = tessi_stage(f->g, group->members.at[0])->repeat && !w.planes;
     cost.registers = edges ? registers_with_edges(m, &w, group, step.words, turns)
                            : registers_of(m, &w, group, step.words);
-    const double most = w.planes ? m->warp_plane_most_registers
-                        : !edges ? m->warp_most_registers
-                        : turns  ? m->warp_turns_most_registers
-                                 : m->warp_edge_most_registers;
-    if ((double)cost.registers > most || cost.registers > m->registers_a_thread
-        || step.instructions <= 0)
+    if ((double)cost.registers > most_registers(m, &w, edges, turns)
+        || cost.registers > m->registers_a_thread || step.instructions <= 0)
         return cost;
     const int64_t warps = warps_of(m, cost.registers);
     const double columns = tessi_level_outputs(&group->levels, 0),
