@@ -191,11 +191,11 @@ static double apart_seconds(const PlanFacts *f, const Machine *m, const PlanGrou
 
 /* Strips of the image, of which each warp has one. */
 typedef struct Strips {
-    double height; /* rows */
-    double again;  /* rows that are gone through, those beyond included, for each of these */
-    double warps;  /* of a scheduler, those that are there at once */
-    double steps;  /* of a warp */
-    double outer;  /* of these, rows of steps above or below the image that are more than one */
+    double
+        again; /* rows that are gone through, those beyond included, for each of the strip's own */
+    double warps; /* of a scheduler, those that are there at once */
+    double steps; /* of a warp */
+    double outer; /* of these, rows of steps above or below the image that are more than one */
 } Strips;
 
 /* As many strips as there are warps at once, but none of fewer rows than the plan allows. */
@@ -208,8 +208,7 @@ static Strips strips_of(const PlanFacts *f, const Machine *m, const PlanGroup *g
     const double even = ceil(side / (most > 1 ? most : 1)), height = even > least ? even : least;
     const double used = bands * ceil(side / height), through = height + (double)w->beyond;
     const double at_once = used < there ? used : there;
-    return (Strips){ .height = height,
-                     .again = through / height,
+    return (Strips){ .again = through / height,
                      .warps = ceil(at_once / (double)m->cores / SCHEDULERS),
                      .steps = ceil(through / rows) * ceil(used / there),
                      .outer = (rows - 1) * (ceil((double)w->beyond / 2 / rows) + 1) };
