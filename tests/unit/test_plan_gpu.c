@@ -2,9 +2,8 @@
 #include "graph_testing.h"
 #include "plan/plan.h"
 
-static const Plan *plan_for_gpu(Arena *a, const char *text)
+static const Machine *large_gpu(Arena *a)
 {
-    Graph *g = testing_read(a, text, NULL);
     Machine *m = tessi_machine_default(a);
     m->target = "gpu";
     m->cores = 132;
@@ -20,7 +19,13 @@ static const Plan *plan_for_gpu(Arena *a, const char *text)
     m->shared_bytes = 232448;
     m->threads = 2048;
     m->latency_us = 0.4;
-    return tessi_plan_choose(a, g, tessi_analyse(g, a), m, PLAN_LARGE);
+    return m;
+}
+
+static const Plan *plan_for_gpu(Arena *a, const char *text)
+{
+    Graph *g = testing_read(a, text, NULL);
+    return tessi_plan_choose(a, g, tessi_analyse(g, a), large_gpu(a), PLAN_LARGE);
 }
 
 static int columns_of_a_thread(Arena *a, const char *text)
@@ -270,6 +275,25 @@ static void plain_stacks_are_computed_in_lanes(void **state)
     }
 }
 
+/* Strips of images that are not large have few rows beside those that turns go through again. */
+static void fewer_turns_are_one_where_strips_are_short(void **state)
+{
+    const Graph *g = testing_read(
+        *state,
+        "graph t param M, N image X[M, N] float stage X[M, N] float = image X repeat T turns 48 "
+        "stage T_before[M, N] float = entry of X "
+        "stage T[M, N] float = T_before + 0.25f * (T_before@[-1,0]:clamp + T_before@[1,0]:clamp "
+        "+ T_before@[0,-1]:clamp + T_before@[0,1]:clamp - 4f * T_before) "
+        "end T_before = T stage T_last[M, N] float = last T_before output T[M, N] float = T_last",
+        NULL);
+    uint32_t turns[PLAN_SIZES];
+    for (int size = 0; size < PLAN_SIZES; size++)
+        turns[size] = tessi_plan_times(*state, g, large_gpu(*state), (PlanSize)size)[0].turns;
+    assert_true(turns[PLAN_LARGE] > turns[PLAN_MEDIUM]);
+    assert_true(turns[PLAN_LARGE] > turns[PLAN_SMALL]);
+    assert_true(turns[PLAN_SMALL] > 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { GRAPH_TEST(bytes_of_tiles_take_whole_registers),
@@ -283,6 +307,7 @@ int main(void)
                                         GRAPH_TEST(blocks_are_no_wider_than_images),
                                         GRAPH_TEST(tiles_divide_few_columns),
                                         GRAPH_TEST(transpositions_have_square_blocks),
-                                        GRAPH_TEST(plain_stacks_are_computed_in_lanes) };
+                                        GRAPH_TEST(plain_stacks_are_computed_in_lanes),
+                                        GRAPH_TEST(fewer_turns_are_one_where_strips_are_short) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
