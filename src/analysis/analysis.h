@@ -28,6 +28,7 @@ typedef struct ValueRange {
     Interval i;
     double lo, hi;
     bool maybe_nan;
+    bool open; /* integers: the sum, product or quotient of values that may be any of their type */
 } ValueRange;
 
 /* How many low bits of it anything reads, of integers: 0 where nobody does. ALL_BITS: the value, as of all else. */

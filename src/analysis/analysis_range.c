@@ -12,7 +12,7 @@ static ValueRange whole(ScalarType t)
 {
     ValueRange r = { .lo = -(double)INFINITY, .hi = (double)INFINITY, .maybe_nan = true };
     if (!tessi_is_real(t)) {
-        r = (ValueRange){ .i = tessi_type_range(t) };
+        r = (ValueRange){ .i = tessi_type_range(t), .open = tessi_type_info(t)->bytes >= 4 };
     }
     return r;
 }
@@ -32,7 +32,8 @@ static ValueRange joined(ValueRange a, ValueRange b)
     return (ValueRange){ .i = tessi_interval_union(a.i, b.i),
                          .lo = a.lo < b.lo ? a.lo : b.lo,
                          .hi = a.hi > b.hi ? a.hi : b.hi,
-                         .maybe_nan = a.maybe_nan || b.maybe_nan };
+                         .maybe_nan = a.maybe_nan || b.maybe_nan,
+                         .open = a.open || b.open };
 }
 
 /* ---- Integers -------------------------------------------------------------------------------- */
@@ -317,7 +318,13 @@ static ValueRange op_range(const Graph *g, const Expr *e, const ValueRange *rang
         return order_range(t, a);
     if (e->op == OP_AT_ORDER)
         return at_order_range(t, a);
-    return tessi_is_real(t) ? real_op(e->op, t, a) : int_op(e->op, t, a[0].i, a[1].i);
+    if (tessi_is_real(t))
+        return real_op(e->op, t, a);
+    ValueRange r = int_op(e->op, t, a[0].i, a[1].i);
+    if (e->op == OP_ADD || e->op == OP_SUB || e->op == OP_MUL || e->op == OP_DIV || e->op == OP_SHR
+        || e->op == OP_NEG || e->op == OP_ABS)
+        r.open = r.open || a[0].open || a[1].open;
+    return r;
 }
 
 static ValueRange expr_range(const Analysis *an, const Expr *e, const ValueRange *table)
@@ -350,13 +357,23 @@ static ValueRange expr_range(const Analysis *an, const Expr *e, const ValueRange
     }
 }
 
+/* Counts are; so are totals of what is small enough for them not to wrap. */
+static bool is_not_negative(const Analysis *an, const Stage *s)
+{
+    const ScalarType from = tessi_stage(an->g, s->source)->type;
+    const Interval v = an->stage_range[s->source.v].i;
+    return s->reduction == REDUCE_COUNT
+           || (s->reduction == REDUCE_SUM && !tessi_is_real(from)
+               && tessi_type_info(s->type)->bytes == 8 && v.lo >= 0 && v.hi <= UINT16_MAX);
+}
+
 static ValueRange stage_range(const Analysis *an, const Stage *s)
 {
     ScalarType t = tessi_value_type(s->type);
     if (s->kind == STAGE_REDUCE && (s->reduction == REDUCE_MIN || s->reduction == REDUCE_MAX)
         && !s->keys.v && s->type == tessi_stage(an->g, s->source)->type && !tessi_is_real(s->type))
         return an->stage_range[s->source.v];
-    if (s->kind == STAGE_REDUCE && s->reduction == REDUCE_COUNT && !tessi_is_real(s->type))
+    if (s->kind == STAGE_REDUCE && !tessi_is_real(s->type) && is_not_negative(an, s))
         return (ValueRange){ .i = { 0, tessi_type_range(s->type).hi } };
     if (s->kind != STAGE_COMPUTE || !s->pieces.n)
         return whole(t);
@@ -424,7 +441,7 @@ static bool before_wrapping(const Analysis *an, const Graph *g, const Expr *e, I
         return false;
     for (int i = 0; i < (op ? 2 : 1); i++) {
         v[i] = an->expr_range[e->arg[i].v].i;
-        if (v[i].lo == room.lo || v[i].hi == room.hi)
+        if (v[i].lo == room.lo || v[i].hi == room.hi || an->expr_range[e->arg[i].v].open)
             return false;
     }
     if (sum) {
@@ -465,8 +482,12 @@ static bool warn_narrowing(const Analysis *an, const Graph *g, const Stage *s, c
     if (have.lo >= room.lo && have.hi <= room.hi)
         return false;
     const char *type = tessi_type_info(e->type)->name;
-    Diag *diag = tessi_diag(d, DIAG_NARROWING, s->span, s->name, type, (long long)have.lo,
-                            (long long)have.hi);
+    const Interval all = tessi_type_range(from);
+    const char *which =
+        have.lo == all.lo && have.hi == all.hi
+            ? tessi_sprintf(d->arena, "any of %s", tessi_type_info(from)->name)
+            : tessi_sprintf(d->arena, "from %lld to %lld", (long long)have.lo, (long long)have.hi);
+    Diag *diag = tessi_diag(d, DIAG_NARROWING, s->span, s->name, type, which);
     tessi_diag_help(d, diag, "'sat<%s>(..)' keeps them at the ends of the type", type);
     return true;
 }

@@ -25,6 +25,14 @@ static void too_late(Parser *p, FileState *f, Phase wanted)
                phase_names[f->phase]);
 }
 
+/* The rule would be in force for statements above it too. */
+static void border_too_late(Parser *p)
+{
+    Diag *d = tessi_diag(p->diags, DIAG_WRONG_ORDER, tessi_parse_token_span(p, p->at),
+                         "the border rule of the program", phase_names[PHASE_STATEMENTS]);
+    tessi_diag_help(p->diags, d, "for one read write it there, 'photo:reflect'");
+}
+
 /* The parts of a program may stand in any order that defines before use; those of the original dialect may not. */
 static void enter_phase(Parser *p, FileState *f, Phase wanted)
 {
@@ -187,7 +195,7 @@ static void program_item(Parser *p, FileState *f)
         use_file(p);
     } else if (at_border(p)) {
         if (f->phase == PHASE_STATEMENTS)
-            too_late(p, f, PHASE_DECLARATIONS);
+            border_too_late(p);
         program_border(p);
     } else if (tessi_parse_at_definition(p, 0)) {
         enter_phase(p, f, PHASE_DEFINITIONS);

@@ -64,6 +64,45 @@ typedef struct Pair {
 } Pair;
 typedef VEC(Pair) Pairs;
 
+static ExprId under_casts(const Graph *g, ExprId id)
+{
+    while (tessi_expr(g, id)->kind == EXPR_CAST)
+        id = tessi_expr(g, id)->arg[0];
+    return id;
+}
+
+static const char *type_name(const Stage *s)
+{
+    return tessi_type_info(s->type)->name;
+}
+
+/* Looks below two unlike expressions for reads of images of unlike type, which is what makes most turns unlike: where
+ * the loop begins with bytes and its turns make reals. */
+static bool unlike(Finder *f, Pair pair)
+{
+    Pairs todo = { 0 };
+    VEC_PUSH(f->a, &todo, pair);
+    for (int left = MOST_LOOKED_AT; todo.n && left; left--) {
+        pair = todo.at[--todo.n];
+        const Expr *a = tessi_expr(f->g, under_casts(f->g, pair.a)),
+                   *b = tessi_expr(f->g, under_casts(f->g, pair.b));
+        if (a->kind == EXPR_LOAD && b->kind == EXPR_LOAD) {
+            const Stage *s = tessi_stage(f->g, tessi_access(f->g, a->access)->producer),
+                        *o = tessi_stage(f->g, tessi_access(f->g, b->access)->producer);
+            if (s->loop == f->loop && s->type != o->type)
+                return not_equal(f, tessi_sprintf(f->texts,
+                                                  "it begins with '%s' of %s, and its turns make "
+                                                  "'%.*s' of %s",
+                                                  o->name, type_name(o), (int)strcspn(s->name, "<"),
+                                                  s->name, type_name(s)));
+        }
+        for (uint32_t k = 0; a->kind == b->kind && k < a->n_args && k < b->n_args; k++)
+            if (a->arg[k].v && b->arg[k].v)
+                VEC_PUSH(f->a, &todo, ((Pair){ a->arg[k], b->arg[k] }));
+    }
+    return not_equal(f, differ);
+}
+
 static bool same_access(Finder *f, AccessId a, AccessId b, uint32_t t, Pairs *todo)
 {
     const Access *x = tessi_access(f->g, a), *y = tessi_access(f->g, b);
@@ -109,7 +148,7 @@ static bool same_expr(Finder *f, Pair pair, uint32_t t, Pairs *todo)
     if (a->kind != b->kind || a->type != b->type || a->op != b->op || a->reduction != b->reduction
         || a->fused != b->fused || (!numbers && a->ref != b->ref) || a->n_args != b->n_args
         || a->size.v != b->size.v || a->window.v != b->window.v || !same_request(f->g, a, b))
-        return not_equal(f, differ);
+        return unlike(f, pair);
     if (a->kind == EXPR_CONST)
         return same_constant(f, pair.a, a, b, t);
     if (a->kind == EXPR_TABLE && !same_table(f->g, a->table, b->table))
@@ -147,10 +186,12 @@ static bool same_body(Finder *f, ExprId a, ExprId b, uint32_t t)
 static bool same_stage(Finder *f, StageId a, StageId b, uint32_t t)
 {
     const Stage *s = tessi_stage(f->g, a), *o = tessi_stage(f->g, b);
-    if (s->kind != o->kind || s->type != o->type || !tessi_stage_same_domain(s, o)
-        || s->ends_loop != o->ends_loop || s->reduction != o->reduction || s->along != o->along
-        || s->n_states != o->n_states || s->reverse != o->reverse || s->only_last != o->only_last
-        || s->pieces.n != o->pieces.n)
+    if (s->kind == o->kind && s->type != o->type)
+        return not_equal(f, tessi_sprintf(f->texts, "'%s' is of %s and '%s' of %s", o->name,
+                                          type_name(o), s->name, type_name(s)));
+    if (s->kind != o->kind || !tessi_stage_same_domain(s, o) || s->ends_loop != o->ends_loop
+        || s->reduction != o->reduction || s->along != o->along || s->n_states != o->n_states
+        || s->reverse != o->reverse || s->only_last != o->only_last || s->pieces.n != o->pieces.n)
         return not_equal(f, "its images change size, type or number from turn to turn");
     if (s->source.v && !same_producer(f, s->source, o->source, t))
         return false;
@@ -406,9 +447,10 @@ static bool is_needed(const Graph *g, Arena *a, uint32_t loop)
     return needed;
 }
 
-static Graph *try_loop(Graph *g, Arena *a, uint32_t loop, uint32_t least, const char **why)
+static Graph *try_loop(Graph *g, Arena *a, Arena *texts, uint32_t loop, uint32_t least,
+                       const char **why)
 {
-    Finder f = { .g = g, .a = a, .loop = loop };
+    Finder f = { .g = g, .a = a, .texts = texts, .loop = loop };
     const bool has_to = tessi_loop_has_to_repeat(&g->loops.at[loop - 1]);
     find_turns(&f);
     for (uint32_t start = 0; start <= (has_to ? 0 : MAX_START); start++) {
@@ -428,7 +470,7 @@ Graph *tessi_graph_find_repeats(Graph *g, Arena *a, uint32_t least, const char *
         Arena *scratch = tessi_scratch_open(a);
         const char *why = NULL;
         const uint32_t before = g->repeats.n;
-        g = try_loop(g, scratch, loop, least, &why);
+        g = try_loop(g, scratch, a, loop, least, &why);
         tessi_scratch_close(scratch);
         if (g->repeats.n != before || !tessi_loop_has_to_repeat(&g->loops.at[loop - 1])
             || !is_needed(g, a, loop))

@@ -5,7 +5,7 @@
 
 #include "graph/graph_passes.h"
 
-enum { MAX_LAG = 8, MAX_START = 3, EXACT_REAL = 1 << 24 };
+enum { MAX_LAG = 8, MAX_START = 3, EXACT_REAL = 1 << 24, MOST_LOOKED_AT = 256 };
 
 typedef VEC(StageId) Stages;
 
@@ -17,7 +17,7 @@ typedef struct Growing {
 
 typedef struct Finder {
     Graph *g;
-    Arena *a;
+    Arena *a, *texts; /* texts: of what is said about the loop */
     uint32_t loop, n_turns;
     uint32_t start,
         model;       /* the first turn of the repeat; the one that is held against the others */
