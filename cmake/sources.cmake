@@ -111,7 +111,8 @@ set(TESSERA_SOURCES
     src/plan/plan_gpu_explain.c src/plan/plan_gpu_memory.c
     src/plan/plan_gpu_reads.c src/plan/plan_gpu_tile.c src/plan/plan_group_cost.c
     src/plan/plan_groups.c
-    src/plan/plan_keep.c src/plan/plan_knobs.c src/plan/plan_levels.c src/plan/plan_isp.c src/plan/plan_median.c
+    src/plan/plan_keep.c src/plan/plan_knobs.c src/plan/plan_levels.c
+    src/plan/plan_lines.c src/plan/plan_isp.c src/plan/plan_median.c
     src/plan/plan_median_gpu.c src/plan/plan_naive.c src/plan/plan_neighbours.c src/plan/plan_pairs.c
     src/plan/plan_product.c
     src/plan/plan_passes.c src/plan/plan_preset.c src/plan/plan_print.c src/plan/plan_random.c src/plan/plan_read.c

@@ -1,12 +1,15 @@
 /* Whole-image reductions. The order of a reduction is fixed by docs/internals/reductions.md: 16
  * partial results a row, combined in pairs, then the rows in order. Rows are therefore independent, and a vector of
  * partial results is what a CPU wants. */
+#include <string.h>
+
 #include "graph/graph_fold.h"
 #include "loop/lower_bins.h"
 #include "loop/lower_few.h"
 #include "loop/lower_group.h"
 #include "loop/lower_lines.h"
 #include "loop/template.h"
+#include "plan/plan_base.h"
 
 /* ---- Reductions: templates/reduce.loops ------------------------------------------------------ */
 
@@ -27,18 +30,25 @@ typedef struct Reducer {
     FewSums few;
 } Reducer;
 
-/* The reductions of a group, whose results stand side by side. */
+/* The reductions of a group that are computed in one round, whose results stand side by side. */
 typedef struct Reducers {
     Lower *l;
     const Nest *nest;  /* of what they reduce */
     const Lines *line; /* NULL: rows of the whole image */
     uint8_t dim;       /* that they go along */
     Coord coord[MAX_DIMS];
+    LExprId n_rows; /* lines, or rows of the whole image */
     uint32_t n;
     Reducer *at;
     LBufferId *rows; /* results of rows */
     VEC(TemplateArg) args;
 } Reducers;
+
+/* All of a group: those of later rounds read what those of earlier ones come to, line by line. */
+typedef struct Rounds {
+    Reducers *at;
+    uint32_t n;
+} Rounds;
 
 static Reducer reducer_of(Lower *l, StageId id)
 {
@@ -231,17 +241,24 @@ static bool are_integers(const Reducers *all)
     return true;
 }
 
-static void lines_on_cores(Reducers *all)
+static void lines_on_cores(Rounds *rounds)
 {
-    Lower *l = all->l;
+    Reducers *first = &rounds->at[0];
+    Lower *l = first->l;
     const uint32_t depth = tessi_scope_depth(l);
-    const LExprId strip = tessi_lines_open(l, all->line, all->nest->parallel, all->coord);
-    add_arg(all, (TemplateArg)ARG_EXPR("strip", strip));
-    instance(all,
-             !strip.v                           ? (are_integers(all) ? "reduce_line" : "reduce_row")
-             : all->line->lanes == LINES_BESIDE ? "reduce_columns"
-                                                : "reduce_beside",
-             tessi_l_int(l, 0));
+    Coord coord[MAX_DIMS];
+    memcpy(coord, first->coord, sizeof coord);
+    const LExprId strip = tessi_lines_open(l, first->line, first->nest->parallel, coord);
+    for (uint32_t q = 0; q < rounds->n; q++) {
+        Reducers *all = &rounds->at[q];
+        memcpy(all->coord, coord, sizeof coord);
+        add_arg(all, (TemplateArg)ARG_EXPR("strip", strip));
+        instance(all,
+                 !strip.v             ? (are_integers(all) ? "reduce_line" : "reduce_row")
+                 : !are_integers(all) ? "reduce_columns"
+                                      : "reduce_beside",
+                 tessi_l_int(l, 0));
+    }
     tessi_scope_close_to(l, depth);
 }
 
@@ -255,11 +272,30 @@ static bool is_free(const Reducers *all)
     return true;
 }
 
-static void on_blocks(Reducers *all, const PlanGroup *group)
+/* The lines of a thread, round after round. */
+static void thread_rounds(void *user, const LExprId *arg)
 {
+    Rounds *rounds = user;
+    for (uint32_t q = 0; q < rounds->n; q++) {
+        Reducers *all = &rounds->at[q];
+        tessi_lines_number(all->l, all->line, arg[0], all->coord);
+        instance(all, "reduce_alone", tessi_l_int(all->l, 0));
+    }
+}
+
+static void lines_alone(Rounds *rounds)
+{
+    const TemplateArg args[] = { ARG_EXPR("n_rows", rounds->at[0].n_rows),
+                                 ARG_PART("rounds", thread_rounds), ARG_END };
+    tessi_template(rounds->at[0].l, "reduce_threads", NULL, args, rounds);
+}
+
+static void on_blocks(Rounds *rounds, const PlanGroup *group)
+{
+    Reducers *all = &rounds->at[0];
     Lower *l = all->l;
     const char *comment = tessi_group_comment(l, group);
-    static const char *const ways[] = { "reduce_rows", "reduce_lines", "reduce_alone" };
+    static const char *const ways[] = { "reduce_rows", "reduce_lines", NULL };
     static const uint32_t threads[][2] = { { PARTIALS, ROWS_A_BLOCK },
                                            { LINES_A_BLOCK, PARTIALS },
                                            { LINES_OF_THREADS, 1 } };
@@ -267,7 +303,10 @@ static void on_blocks(Reducers *all, const PlanGroup *group)
     const int way = all->line && all->dim + 1 < all->nest->n_dims ? 1 + many : 0;
     const char *name = all->line ? group->name : tessi_sprintf(l->arena, "%s_rows", group->name);
     tessi_kernel_open(l, name, comment, threads[way][0], threads[way][1]);
-    instance(all, ways[way], tessi_l_int(l, 0));
+    if (ways[way])
+        instance(all, ways[way], tessi_l_int(l, 0));
+    else
+        lines_alone(rounds);
     tessi_scope_close(l);
     if (all->line)
         return;
@@ -317,7 +356,7 @@ static void add_chunks(Reducers *all)
     add_arg(all, (TemplateArg)ARG_HOLE("carry", carry));
 }
 
-static void add_args(Reducers *all, LExprId n_rows)
+static void add_args(Reducers *all)
 {
     Lower *l = all->l;
     const Nest *nest = all->nest;
@@ -325,7 +364,7 @@ static void add_args(Reducers *all, LExprId n_rows)
     add_arg(all, (TemplateArg)ARG_NUMBER("count", all->n));
     add_arg(all, (TemplateArg)ARG_NUMBER("along", line != NULL));
     add_arg(all, (TemplateArg)ARG_EXPR("n", nest->n_dims ? nest->to[all->dim] : tessi_l_int(l, 1)));
-    add_arg(all, (TemplateArg)ARG_EXPR("n_rows", n_rows));
+    add_arg(all, (TemplateArg)ARG_EXPR("n_rows", all->n_rows));
     if (line && line->lanes) {
         add_arg(all, (TemplateArg)ARG_EXPR("width", nest->to[line->lane]));
         add_arg(all, (TemplateArg)ARG_EXPR("wide", line->wide));
@@ -336,14 +375,39 @@ static void add_args(Reducers *all, LExprId n_rows)
     add_arg(all, (TemplateArg)ARG_HOLE("finish", finish));
     add_arg(all, (TemplateArg)ARG_PART("begin", begin_row));
     add_arg(all, (TemplateArg)ARG_PART("give", give_line));
+    add_chunks(all);
+    for (uint32_t r = 0; r < all->n; r++)
+        add_reducer(all, r, all->at[r].id);
 }
 
 /* Lines that a core goes along side by side, in strips that vectors fill. */
-static uint16_t lines_beside(const Reducers *all)
+static uint16_t lines_beside(const Rounds *rounds)
 {
-    if (all->l->plan->gpu || all->dim + 1 >= all->nest->n_dims)
+    const Reducers *first = &rounds->at[0];
+    if (first->l->plan->gpu || first->dim + 1 >= first->nest->n_dims)
         return 0;
-    return are_integers(all) ? LINES_OF_INTEGERS : LINES_BESIDE;
+    for (uint32_t q = 0; q < rounds->n; q++)
+        if (!are_integers(&rounds->at[q]))
+            return LINES_BESIDE;
+    return LINES_OF_INTEGERS;
+}
+
+/* The members of a group by the round that computes them. */
+static Rounds rounds_of(Lower *l, const PlanGroup *group)
+{
+    uint32_t *round = ARENA_NEW_ARRAY(l->arena, uint32_t, group->members.n);
+    Rounds rounds = { .n = tessi_plan_rounds(tessi_lower_facts(l), l->plan, group, round) };
+    rounds.at = ARENA_NEW_ARRAY(l->arena, Reducers, rounds.n);
+    for (uint32_t q = 0; q < rounds.n; q++) {
+        Reducers *all = &rounds.at[q];
+        *all = (Reducers){ .l = l, .coord = { { .dim = -1 } } };
+        all->at = ARENA_NEW_ARRAY(l->arena, Reducer, group->members.n);
+        all->rows = ARENA_NEW_ARRAY(l->arena, LBufferId, group->members.n);
+        for (uint32_t k = 0; k < group->members.n; k++)
+            if (round[k] == q)
+                all->at[all->n++] = reducer_of(l, group->members.at[k]);
+    }
+    return rounds;
 }
 
 void tessi_lower_reduction(Lower *l, const PlanGroup *group)
@@ -356,35 +420,35 @@ void tessi_lower_reduction(Lower *l, const PlanGroup *group)
     const Stage *source = tessi_stage(l->g, first->source);
     Nest nest = { .parallel = tessi_level_parallel(&group->levels) };
     Lines line;
-    Reducers all = { .l = l, .nest = &nest, .n = group->members.n, .coord = { { .dim = -1 } } };
+    Rounds rounds = rounds_of(l, group);
     tessi_nest_whole(l, source, &nest);
     tessi_lower_dims(l, nest.n_dims);
-    all.dim = (uint8_t)(nest.n_dims ? nest.n_dims - 1 : 0);
-    all.at = ARENA_NEW_ARRAY(l->arena, Reducer, all.n);
-    all.rows = ARENA_NEW_ARRAY(l->arena, LBufferId, all.n);
-    for (uint32_t r = 0; r < all.n; r++)
-        all.at[r] = reducer_of(l, group->members.at[r]);
+    const uint8_t last = (uint8_t)(nest.n_dims ? nest.n_dims - 1 : 0);
+    for (uint32_t q = 0; q < rounds.n; q++) {
+        rounds.at[q].nest = &nest;
+        rounds.at[q].line = first->along ? &line : NULL;
+        rounds.at[q].dim = first->along ? (uint8_t)(first->along - 1) : last;
+    }
     LExprId n_rows = tessi_l_int(l, 1);
     if (first->along) {
-        all.dim = (uint8_t)(first->along - 1);
-        all.line = &line;
-        tessi_lines(l, source, all.dim, lines_beside(&all), group->shares, &line);
+        tessi_lines(l, source, rounds.at[0].dim, lines_beside(&rounds), group->shares, &line);
         n_rows = tessi_lines_count(l, &line);
     } else if (nest.n_dims > 1) {
         n_rows = tessi_nest_row_count(l, &nest);
     }
-    if (nest.n_dims)
-        all.coord[all.dim] = tessi_nest_coord(&nest, all.dim, tessi_l_int(l, 0));
-    add_args(&all, n_rows);
-    add_chunks(&all);
-    for (uint32_t r = 0; r < all.n; r++) {
-        const StageId id = group->members.at[r];
-        if (!all.line)
-            all.rows[r] = results_of_rows(&all, r, n_rows);
-        add_reducer(&all, r, id);
+    for (uint32_t q = 0; q < rounds.n; q++) {
+        Reducers *all = &rounds.at[q];
+        if (nest.n_dims)
+            all->coord[all->dim] = tessi_nest_coord(&nest, all->dim, tessi_l_int(l, 0));
+        all->n_rows = n_rows;
+        for (uint32_t r = 0; r < all->n && !all->line; r++)
+            all->rows[r] = results_of_rows(all, r, n_rows);
+        add_args(all);
     }
     if (l->plan->gpu)
-        on_blocks(&all, group);
+        on_blocks(&rounds, group);
+    else if (first->along)
+        lines_on_cores(&rounds);
     else
-        (all.line ? lines_on_cores : rows_on_cores)(&all);
+        rows_on_cores(&rounds.at[0]);
 }

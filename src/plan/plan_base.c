@@ -105,7 +105,29 @@ static double share_of(const Stage *s, const Piece *piece)
     return share;
 }
 
-static PlanRead read_of(const Graph *g, const ExprDeps *deps, const Expr *load, double share)
+/* The points of the reader that read one element, since no index follows them along a dimension: a plane that is read
+ * for each plane of a stack. */
+static double points_of_element(const Graph *g, const Stage *reader, const Access *a)
+{
+    enum { SUPPOSED = 16 }; /* of a size that is known when a program runs */
+    bool followed[MAX_DIMS] = { false };
+    double points = 1;
+    int64_t n;
+    for (uint8_t d = 0; d < a->n_dims; d++) {
+        if (a->dim[d].absolute)
+            return 1;
+        if (a->dim[d].src >= 0)
+            followed[a->dim[d].src] = true;
+    }
+    for (uint8_t d = 0; d < reader->n_dims; d++)
+        if (!followed[d])
+            points *=
+                tessi_size_is_const(g, reader->size[d], &n) ? (double)(n > 1 ? n : 1) : SUPPOSED;
+    return points;
+}
+
+static PlanRead read_of(const Graph *g, const Stage *reader, const ExprDeps *deps, const Expr *load,
+                        double share)
 {
     const Access *a = tessi_access(g, load->access);
     PlanRead r = { .producer = a->producer, .access = load->access, .times = 1, .skipped = 1 };
@@ -122,7 +144,7 @@ static PlanRead read_of(const Graph *g, const ExprDeps *deps, const Expr *load, 
         if (!a->dim[d].absolute && scale * scale > 1)
             r.skipped *= scale < 0 ? -scale : scale;
     }
-    r.passed = r.skipped * share;
+    r.passed = r.skipped * share / points_of_element(g, reader, a);
     return r;
 }
 
@@ -202,11 +224,19 @@ static uint32_t constants_outside(const Graph *g, const ExprList *list)
     return n < list->n ? n : 0;
 }
 
+static bool asks_rules(const Access *a)
+{
+    for (uint8_t d = 0; d < a->n_dims; d++)
+        if (a->dim[d].rule != BORDER_INSIDE)
+            return true;
+    return false;
+}
+
 static void find_reads(PlanFacts *f, ExprWalk *walk, const ExprDeps *deps, StageId id)
 {
     const Stage *s = tessi_stage(f->g, id);
     PlanReads *reads = &f->reads[id.v];
-    f->pointwise[id.v] = s->kind == STAGE_COMPUTE;
+    f->pointwise[id.v] = f->unruled[id.v] = s->kind == STAGE_COMPUTE;
     if (tessi_stage_is_whole(s)) {
         const PlanRead r = {
             .producer = s->source, .times = 1, .passed = 1, .skipped = 1, .same_point = true
@@ -227,13 +257,15 @@ static void find_reads(PlanFacts *f, ExprWalk *walk, const ExprDeps *deps, Stage
                 f->has_window[id.v] = true;
                 add_points(f, &deps[e->v], id, x);
                 f->sorts[id.v] = f->sorts[id.v] || x->reduction == REDUCE_MEDIAN;
-                f->pointwise[id.v] = false;
+                f->pointwise[id.v] = f->unruled[id.v] = false;
             }
             if (x->kind != EXPR_LOAD)
                 continue;
-            PlanRead r = read_of(f->g, &deps[e->v], x, share_of(s, piece));
+            PlanRead r = read_of(f->g, s, &deps[e->v], x, share_of(s, piece));
             if (!r.same_point && !r.dynamic)
                 f->pointwise[id.v] = false;
+            if (!r.same_point && !r.dynamic && asks_rules(tessi_access(f->g, x->access)))
+                f->unruled[id.v] = false;
             VEC_PUSH(f->arena, reads, r);
         }
     }
@@ -296,6 +328,7 @@ PlanFacts *tessi_plan_facts(Arena *a, const Graph *g)
     f->returned = ARENA_NEW_ARRAY(a, bool, g->stages.n);
     f->can_inline = ARENA_NEW_ARRAY(a, bool, g->stages.n);
     f->pointwise = ARENA_NEW_ARRAY(a, bool, g->stages.n);
+    f->unruled = ARENA_NEW_ARRAY(a, bool, g->stages.n);
     f->has_window = ARENA_NEW_ARRAY(a, bool, g->stages.n);
     f->sorts = ARENA_NEW_ARRAY(a, bool, g->stages.n);
     f->window_points = ARENA_NEW_ARRAY(a, int64_t, g->stages.n);
@@ -422,6 +455,12 @@ const Stage *tessi_plan_domain(const Graph *g, StageId id)
 {
     const Stage *s = tessi_stage(g, id);
     return tessi_stage_is_whole(s) ? tessi_stage(g, s->source) : s;
+}
+
+bool tessi_plan_goes_along(const Graph *g, StageId id)
+{
+    const Stage *s = tessi_stage(g, id);
+    return s->kind == STAGE_REDUCE && s->along && !s->keys.v;
 }
 
 /* They are put together on one lattice: each piece of one has the points of a piece of the other. */
@@ -568,7 +607,9 @@ static void find_before(Order *o)
             tessi_plan_stored_reads(o->f, o->p, *id, &stored);
             VEC_FOREACH (const StageId, s, &stored)
                 if (tessi_plan_computes(o->f, *s)
-                    && !(group_of[s->v] == i && tessi_plan_in_passes(&o->p->groups.at[i], *s)))
+                    && !(group_of[s->v] == i
+                         && (tessi_plan_in_passes(&o->p->groups.at[i], *s)
+                             || tessi_plan_goes_along(o->f->g, *s))))
                     VEC_PUSH(o->f->arena, &o->before[i], group_of[s->v]);
         }
     }

@@ -42,6 +42,8 @@ struct PlanFacts {
     bool *can_inline; /* may be recomputed at its uses: computed, plain, not returned */
     /* every image it reads, it reads at the point itself or by computed index; no windows */
     bool *pointwise;
+    /* no windows, and no read asks a border rule, unless by computed index */
+    bool *unruled;
     bool *has_window;
     bool *sorts; /* has a median that stayed a window */
     /* of its windows together; 0 without, PLAN_MANY_POINTS when there are too many or nobody knows */
@@ -209,12 +211,22 @@ bool tessi_plan_has_warps(const PlanGroup *group);
 void tessi_plan_point_kernel(PlanGroup *group);
 /* What the loops of a stage run over: of reductions and histograms what they read. */
 const Stage *tessi_plan_domain(const Graph *g, StageId id);
-/* Two stages can be computed by the same loops, point by point. */
 /* One part of the program computes both. */
 bool tessi_plan_same_part(const PlanFacts *f, StageId a, StageId b);
 /* plan_time.c: how often a stage is computed, as far as that is known before a run. */
 double tessi_plan_turns(const PlanFacts *f, StageId id);
+/* Two stages can be computed by the same loops, point by point. */
 bool tessi_plan_can_share_loops(const PlanFacts *f, const Plan *p, StageId a, StageId b);
+/* A reduction along a dimension. */
+bool tessi_plan_goes_along(const Graph *g, StageId id);
+/* ---- plan_lines.c: such reductions, one after the other */
+/* Both go along the same lines, and the first reads of the other what its own line came to, and nothing else: a group
+ * may compute both, one after the other. */
+bool tessi_plan_reads_own_line(const PlanFacts *f, const Plan *p, StageId id, StageId of);
+/* By member: the round in which the group computes it, from 0 on, after those that it reads; how many there are. */
+uint32_t tessi_plan_rounds(const PlanFacts *f, const Plan *p, const PlanGroup *group,
+                           uint32_t *round);
+/* ---- plan_base.c */
 /* Appends a group of one stage with the natural loops: dimensions in order, outermost parallel, last in vectors. */
 PlanGroup *tessi_plan_add_group(Plan *p, const Graph *g, StageId first);
 /* What a group computes: the stages of its passes, then its members. */

@@ -193,8 +193,8 @@ static const char *must_be_stored(const Chooser *c, StageId id, const Weighed *x
         return "made of parts, which are written one over the other";
     if (s->n_dims && c->dynamic[id.v])
         return "read at computed places";
-    if (c->for_reduction[id.v] && !c->f->pointwise[id.v])
-        return "reductions read their source from memory unless it is point-wise";
+    if (c->for_reduction[id.v] && !c->f->unruled[id.v])
+        return "reductions read their source from memory where border rules answer for it";
     if (is_turned(c, s))
         return "turned, so that its readers find neighbours side by side";
     if (c->f->has_window[id.v])

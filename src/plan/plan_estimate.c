@@ -61,7 +61,9 @@ static double start_seconds(const Estimator *c, const PlanGroup *group)
     enum { TRANSFORM_KERNELS = 4, REDUCTION_KERNELS = 2 };
     if (!tessi_machine_is_gpu(m))
         return tessi_level_parallel(&group->levels) ? m->thread_start_us * 1e-6 : 0;
-    const bool reduces = tessi_stage(c->f->g, group->members.at[0])->kind != STAGE_COMPUTE;
+    const StageId first = group->members.at[0];
+    const bool reduces = tessi_stage(c->f->g, first)->kind != STAGE_COMPUTE
+                         && !tessi_plan_goes_along(c->f->g, first);
     const double kernels = group->transform ? TRANSFORM_KERNELS : reduces ? REDUCTION_KERNELS : 1;
     if (c->compares)
         return (m->few_launch_us * kernels + m->few_memory * m->latency_us) * 1e-6;

@@ -59,8 +59,9 @@ static void find_uses(Chooser *c)
             if (p != last.v) /* reads of one producer stand together */
                 c->evaluations[p] += evaluations_by(c, id, r->producer) / r->skipped;
             last = r->producer;
-            if (s->kind != STAGE_COMPUTE && !c->f->pointwise[p])
-                c->why[p] = "reductions read their source from memory unless it is point-wise";
+            if (s->kind != STAGE_COMPUTE && !c->f->unruled[p])
+                c->why[p] =
+                    "reductions read their source from memory where border rules answer for it";
             if (r->dynamic && tessi_stage(g, r->producer)->n_dims)
                 c->why[p] = "read at computed places";
         }

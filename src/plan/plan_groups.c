@@ -2,13 +2,16 @@
  * compute everything in. */
 #include "plan/plan_groups.h"
 
-/* Computing group `target` must wait for something that the stage reads. */
+/* Computing group `target` must wait for something that the stage reads, and that is not of its own line. */
 static bool depends_on_group(const Grouping *g, StageId id, uint32_t target)
 {
     Arena *a = g->f->arena;
     bool *seen = ARENA_NEW_ARRAY(a, bool, g->p->groups.n);
     StageList stack = { 0 }, stored = { 0 };
-    tessi_plan_stored_reads(g->f, g->p, id, &stack);
+    tessi_plan_stored_reads(g->f, g->p, id, &stored);
+    VEC_FOREACH (const StageId, s, &stored)
+        if (g->group_of[s->v] != target + 1 || !tessi_plan_reads_own_line(g->f, g->p, id, *s))
+            VEC_PUSH(a, &stack, *s);
     while (stack.n) {
         const uint32_t group = g->group_of[stack.at[--stack.n].v];
         if (!group || seen[group - 1])

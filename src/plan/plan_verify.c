@@ -243,7 +243,16 @@ static const char *check_part(Check *c, uint32_t i)
                          c->p->groups.at[i].name);
 }
 
-/* What a group reads from memory must have been computed by the groups before it. */
+static bool stands_before(const PlanGroup *group, StageId first, StageId second)
+{
+    VEC_FOREACH (const StageId, id, &group->members)
+        if (id->v == first.v || id->v == second.v)
+            return id->v == first.v;
+    return false;
+}
+
+/* What a group reads from memory must have been computed by the groups before it, or of its own line by members before
+ * it. */
 static const char *check_order(Check *c, uint32_t i)
 {
     StageList stored = { 0 }, all = { 0 };
@@ -260,7 +269,10 @@ static const char *check_order(Check *c, uint32_t i)
                                      "another group",
                                      group->name, name_of(c, *s));
             if (!tessi_plan_computes(c->f, *s) || other - 1 < i
-                || (other == i + 1 && tessi_plan_in_passes(group, *s)))
+                || (other == i + 1
+                    && (tessi_plan_in_passes(group, *s)
+                        || (stands_before(group, *s, *id)
+                            && tessi_plan_reads_own_line(c->f, c->p, *id, *s)))))
                 continue;
             return tessi_sprintf(c->f->arena, "group '%s' reads stage '%s' before it is computed",
                                  group->name, name_of(c, *s));

@@ -1,0 +1,60 @@
+/* Reductions along one dimension whose values read what other reductions of the same lines came to: the deviation
+ * from a line's mean, the place of its maximum. A core or a thread has whole lines, and goes along each of them again:
+ * such reductions are computed together, in rounds, and the second round finds the line in a near cache. */
+#include "plan/needs.h"
+
+/* A kernel that shares lines out among threads would have to wait for all of them between rounds. */
+static bool has_whole_lines(const Graph *g, const Plan *p, const Stage *s)
+{
+    const Stage *source = tessi_stage(g, s->source);
+    return !p->gpu || (source->n_dims > 2 && s->along < source->n_dims);
+}
+
+/* The box is of the very line of a stage that goes along the dimension `along`, counted from 1. */
+static bool is_own_line(const NeedBox *box, const Stage *of)
+{
+    for (uint8_t d = 0; d < of->n_dims; d++) {
+        const AccessRange *r = &box->dim[d];
+        const int from = d + 1 < of->along ? d : d + 1;
+        if (r->dynamic || r->src != from || r->scale != 1 || r->base.v || r->lo || r->hi)
+            return false;
+    }
+    return true;
+}
+
+bool tessi_plan_reads_own_line(const PlanFacts *f, const Plan *p, StageId id, StageId of)
+{
+    const Graph *g = f->g;
+    if (!tessi_plan_goes_along(g, id) || !tessi_plan_goes_along(g, of)
+        || !tessi_plan_can_share_loops(f, p, id, of) || !has_whole_lines(g, p, tessi_stage(g, id)))
+        return false;
+    const StageId source = tessi_stage(g, id)->source;
+    if (!tessi_plan_is_inline(p, source))
+        return false;
+    Arena *scratch = tessi_scratch_open(f->arena);
+    const PlanFacts own = tessi_plan_facts_in(scratch, f);
+    Needs needs = { 0 };
+    tessi_needs(&own, scratch, p, &source, 1, &needs);
+    const Need *read = tessi_need_of(&needs, of);
+    const NeedBox *box = tessi_needs_boxes(&own, scratch, &needs);
+    const bool is = read && is_own_line(&box[read - needs.at.at], tessi_stage(g, of));
+    tessi_scratch_close(scratch);
+    return is;
+}
+
+uint32_t tessi_plan_rounds(const PlanFacts *f, const Plan *p, const PlanGroup *group,
+                           uint32_t *round)
+{
+    uint32_t rounds = 1;
+    StageList stored = { 0 };
+    for (uint32_t i = 0; i < group->members.n; i++) {
+        round[i] = 0;
+        tessi_plan_stored_reads(f, p, group->members.at[i], &stored);
+        for (uint32_t k = 0; k < i; k++)
+            VEC_FOREACH (const StageId, s, &stored)
+                if (s->v == group->members.at[k].v && round[i] < round[k] + 1)
+                    round[i] = round[k] + 1;
+        rounds = round[i] + 1 > rounds ? round[i] + 1 : rounds;
+    }
+    return rounds;
+}
