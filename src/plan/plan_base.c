@@ -144,7 +144,8 @@ static PlanRead read_of(const Graph *g, const Stage *reader, const ExprDeps *dep
         if (!a->dim[d].absolute && scale * scale > 1)
             r.skipped *= scale < 0 ? -scale : scale;
     }
-    r.passed = r.skipped * share / points_of_element(g, reader, a);
+    r.readers = points_of_element(g, reader, a);
+    r.passed = r.skipped * share / r.readers;
     return r;
 }
 
@@ -238,9 +239,12 @@ static void find_reads(PlanFacts *f, ExprWalk *walk, const ExprDeps *deps, Stage
     PlanReads *reads = &f->reads[id.v];
     f->pointwise[id.v] = f->unruled[id.v] = s->kind == STAGE_COMPUTE;
     if (tessi_stage_is_whole(s)) {
-        const PlanRead r = {
-            .producer = s->source, .times = 1, .passed = 1, .skipped = 1, .same_point = true
-        };
+        const PlanRead r = { .producer = s->source,
+                             .times = 1,
+                             .passed = 1,
+                             .skipped = 1,
+                             .readers = 1,
+                             .same_point = true };
         VEC_PUSH(f->arena, reads, r);
         PlanRead of_keys = r;
         of_keys.producer = s->keys;

@@ -22,7 +22,9 @@ typedef struct PlanRead {
     /* elements of the producer, over points of the reader that they are spread over: more than 1 where scales skip
      * some, less where it stands in a piece on a lattice alone */
     double passed;
-    double skipped;  /* by scales alone: elements of which one is read */
+    double skipped; /* by scales alone: elements of which one is read */
+    double
+        readers; /* points that read one element, since no index follows them along a dimension */
     bool same_point; /* at the point itself */
     bool dynamic;    /* by a computed index */
 } PlanRead;

@@ -35,7 +35,7 @@ static double own_seconds(const Chooser *c, StageId id)
         const NeedLoad how = tessi_need_load(c->f, id, r);
         if (how != NEED_DENSE && !tessi_plan_is_inline(c->p, r->producer))
             seconds +=
-                r->times * r->passed / r->skipped
+                r->times * r->passed * r->readers / r->skipped
                 * (tessi_plan_found_seconds(c->m, of, how) - tessi_plan_load_seconds(c->m, of));
     }
     return seconds;
@@ -88,7 +88,7 @@ static void find_uses(Chooser *c)
             c->taps[p] += r->times / r->skipped;
             if (!c->readers[p].n || c->readers[p].at[c->readers[p].n - 1].v != id.v)
                 VEC_PUSH(c->f->arena, &c->readers[p], id);
-            add_read(c, id, r, r->times / r->skipped, &c->reads[p]);
+            add_read(c, id, r, r->times * r->readers / r->skipped, &c->reads[p]);
             c->for_reduction[p] = c->for_reduction[p] || reduces;
             c->dynamic[p] = c->dynamic[p] || r->dynamic;
             c->same_point[p] = c->same_point[p] && r->same_point;

@@ -57,7 +57,7 @@ static void find_uses(Chooser *c)
         VEC_FOREACH (const PlanRead, r, &c->f->reads[id.v]) {
             uint32_t p = r->producer.v;
             if (p != last.v) /* reads of one producer stand together */
-                c->evaluations[p] += evaluations_by(c, id, r->producer) / r->skipped;
+                c->evaluations[p] += evaluations_by(c, id, r->producer) * r->readers / r->skipped;
             last = r->producer;
             if (s->kind != STAGE_COMPUTE && !c->f->unruled[p])
                 c->why[p] =
