@@ -102,6 +102,7 @@ typedef struct Context {
     bool in_constant;
     bool in_program;          /* the statements of the program, not of a vector function */
     bool counts;              /* an index or a size: integers are meant */
+    bool sizes;               /* a size */
     const AstExpr *truncated; /* the quotient that cast<int>(a / b) truncates on purpose */
     int64_t loop_depth;
     uint32_t

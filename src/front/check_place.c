@@ -39,7 +39,7 @@ TExpr *tessi_check_size(Checker *c, const AstExpr *ast)
     Context saved = c->at;
     c->at.inst = NULL;
     c->at.operands = NULL;
-    c->at.counts = true;
+    c->at.counts = c->at.sizes = true;
     TExpr *e = tessi_check_expr(c, ast);
     c->at = saved;
     if (tessi_tt_is_error(e->type))
@@ -47,9 +47,14 @@ TExpr *tessi_check_size(Checker *c, const AstExpr *ast)
     const TExpr *bad = not_a_size(c, e);
     if (bad) {
         Diag *d = CHECK_DIAG(c, DIAG_NOT_A_SIZE, bad->span);
-        tessi_diag_help(c->d, d,
-                        "sizes are made of integers, parameters and size(X, d) with + - *, "
-                        "min, max, and / by a positive number");
+        if (bad->kind == TE_SCALAR)
+            tessi_diag_help(c->d, d,
+                            "numbers that inputs have as sizes are declared so: 'parameter %s;'",
+                            c->t->scalars.at[bad->slot].name);
+        else
+            tessi_diag_help(c->d, d,
+                            "sizes are made of integers, parameters and size(X, d) with + - *, "
+                            "min, max, and / by a positive number");
         return tessi_te_error(c, ast->span);
     }
     return e;

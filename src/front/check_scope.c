@@ -117,6 +117,10 @@ void tessi_check_unknown_name(Checker *c, Name name)
     } else if (tessi_check_function_named(c, name) || tessi_is_builtin(name.text)) {
         tessi_diag_help(c->d, d, "'%s' is a function: call it with arguments in parentheses",
                         name.text);
+    } else if (c->at.sizes) {
+        tessi_diag_help(c->d, d,
+                        "a size that inputs bring is declared before them: 'parameter %s;'",
+                        name.text);
     }
 }
 
