@@ -395,6 +395,9 @@ Stage *tessi_stage(const Graph *g, StageId id);
 bool tessi_piece_is_whole(const Graph *g, const Stage *s, const Piece *p);
 /* One piece that covers the whole stage point by point. */
 bool tessi_stage_is_plain(const Graph *g, const Stage *s);
+/* The pieces of a stage that give all classes of one lattice in its rows and columns: how many there are; 0 where they
+ * are not so. */
+uint32_t tessi_stage_lattice(const Graph *g, const Stage *s);
 /* It reads all points of its source, or all along a dimension: a reduction, a scan, a histogram. */
 bool tessi_stage_is_whole(const Stage *s);
 /* A number or the numbers of a whole image: a reduction of all points, a histogram. */

@@ -56,6 +56,28 @@ bool tessi_stage_is_plain(const Graph *g, const Stage *s)
            && tessi_piece_is_whole(g, s, &s->pieces.at[0]);
 }
 
+uint32_t tessi_stage_lattice(const Graph *g, const Stage *s)
+{
+    enum { MOST_CLASSES = 16 };
+    const int y = s->n_dims - 2;
+    uint32_t seen = 0;
+    if (y < 0 || s->pieces.n < 2 || s->pieces.n > MOST_CLASSES)
+        return 0;
+    const Piece *first = &s->pieces.at[0];
+    if ((int64_t)first->step[y] * first->step[y + 1] != s->pieces.n)
+        return 0;
+    VEC_FOREACH (const Piece, piece, &s->pieces) {
+        int64_t at[MAX_DIMS];
+        for (int d = 0; d < s->n_dims; d++)
+            if (piece->step[d] != first->step[d]
+                || !tessi_size_is_const(g, piece->offset[d], &at[d]) || at[d] < 0
+                || at[d] >= piece->step[d] || (d < y && piece->step[d] != 1))
+                return 0;
+        seen |= 1u << (at[y] * piece->step[y + 1] + at[y + 1]);
+    }
+    return seen == (1u << s->pieces.n) - 1 ? s->pieces.n : 0;
+}
+
 bool tessi_stage_is_whole(const Stage *s)
 {
     return s->kind == STAGE_REDUCE || s->kind == STAGE_SCAN || s->kind == STAGE_HISTOGRAM;

@@ -3,9 +3,11 @@
 #include "loop/lower_job.h"
 
 /* `part` distinguishes the kernels of a group; "" when there is one. */
-static void run_kernel(Lower *l, const PlanGroup *group, Nest *nest, const char *part)
+static void run_kernel(Lower *l, const PlanGroup *group, Nest *nest, const Job *job)
 {
-    if (tessi_plan_kernel(group) == KERNEL_REGISTER) {
+    const char *part = job->part;
+    const bool whole = job->roots && (!job->piece || job->lattice);
+    if (tessi_plan_kernel(group) == KERNEL_REGISTER && whole) {
         tessi_kernel_tiles(l, group, nest, part);
         return;
     }
@@ -28,7 +30,7 @@ static void run_job(Lower *l, const PlanGroup *group, Nest *nest, const Job *job
 {
     tessi_job_nest(l, group, tessi_level_rows(&group->levels), nest, job);
     if (l->plan->gpu)
-        run_kernel(l, group, nest, job->part);
+        run_kernel(l, group, nest, job);
     else
         tessi_lower_nest(l, nest);
 }
@@ -59,10 +61,15 @@ static void run_rest(Lower *l, const PlanGroup *group, const Nest *together, con
         nest.from[d] = together->to[d];
         for (uint8_t e = 0; e < d; e++)
             nest.to[e] = together->to[e];
-        tessi_job_nest(l, group, 1, &nest, job);
+        Job along = *job;
+        along.part = tessi_sprintf(l->arena, "%s_%s", job->part, tessi_dim_name(s->n_dims, d));
+        tessi_job_nest(l, group, 1, &nest, &along);
         nest.parallel = nest.vector = nest.split = false;
         nest.columns = 1;
-        tessi_lower_nest(l, &nest);
+        if (l->plan->gpu)
+            run_kernel(l, group, &nest, &along);
+        else
+            tessi_lower_nest(l, &nest);
     }
 }
 
@@ -99,15 +106,18 @@ static void run_pieces(Lower *l, const PlanGroup *group, uint32_t begin, uint32_
     }
     Job job = { .stage = stage, .piece = piece, .n = n * members->n, .roots = roots };
     job.part = n == s->pieces.n ? "" : tessi_sprintf(l->arena, "_part%d", (int)begin);
+    job.lattice = n == s->pieces.n && tessi_stage_lattice(l->g, s) == n ? n : 0;
     Nest nest = { 0 };
     tessi_piece_range(l, s, job.piece, &nest);
-    for (uint8_t d = 0; d < s->n_dims && !l->plan->gpu; d++)
+    for (uint8_t d = 0; d < s->n_dims; d++)
         nest.to[d] = least_end(l, s, &s->pieces.at[begin], n, d);
     const Nest together = nest;
     run_job(l, group, &nest, &job);
-    for (uint32_t i = 0; i < n && !l->plan->gpu; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         const uint32_t at = i * members->n;
-        Job rest = { stage + at, piece + at, members->n, roots + at, .part = "" };
+        Job rest = { .stage = stage + at, .piece = piece + at, .n = members->n };
+        rest.roots = roots + at;
+        rest.part = tessi_sprintf(l->arena, "%s_rest%d", job.part, (int)i);
         run_rest(l, group, &together, &rest);
     }
 }

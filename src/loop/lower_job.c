@@ -262,6 +262,39 @@ static bool has_branches(Lower *l, const LExprId *root, uint32_t n)
     return false;
 }
 
+/* What the points of a tile come to: of each its values, then the indices to store them at. */
+typedef struct Tile {
+    LExprId *place;
+    uint32_t n, rows, columns; /* n: cells of a point */
+} Tile;
+
+/* The pieces of a whole lattice give the points of a denser tile of its stages. */
+static Tile dense_tile(Lower *l, const Nest *nest, const Tile *tile, const Job *dense)
+{
+    const Job *job = nest->user;
+    const uint8_t x = (uint8_t)(nest->n_dims - 1), y = (uint8_t)(x - 1);
+    const uint32_t down = (uint32_t)job->piece->step[y], across = (uint32_t)job->piece->step[x];
+    Tile out = { .n = dense->n + nest->n_dims,
+                 .rows = tile->rows * down,
+                 .columns = tile->columns * across };
+    out.place = ARENA_NEW_ARRAY(l->arena, LExprId, (size_t)out.n * out.rows * out.columns);
+    for (uint32_t k = 0; k < tile->rows * tile->columns; k++) {
+        const LExprId *from = tile->place + (size_t)tile->n * k;
+        for (uint32_t i = 0; i < job->n; i++) {
+            int64_t at[MAX_DIMS] = { 0 };
+            for (uint8_t d = y; d <= x; d++)
+                tessi_size_is_const(l->g, job->piece[i].offset[d], &at[d]);
+            const size_t row = (size_t)(k / tile->columns) * down + (size_t)at[y],
+                         column = (size_t)(k % tile->columns) * across + (size_t)at[x];
+            LExprId *to = out.place + out.n * (row * out.columns + column);
+            to[i % dense->n] = from[i];
+            for (uint8_t d = 0; d < nest->n_dims; d++)
+                to[dense->n + d] = on_lattice(l, &job->piece[i], d, from[job->n + d]);
+        }
+    }
+    return out;
+}
+
 /* A tile of columns and rows in a kernel, what points share computed once. Compilers put straight-line code in the
  * order that suits registers and what is on its way, but leave on its side of a branch what is written there: such
  * code comes point by point, after what it loads. */
@@ -269,18 +302,28 @@ static void job_tile(Lower *l, const Nest *nest, Coord (*coord)[MAX_DIMS], uint3
                      uint32_t columns)
 {
     const Job *job = nest->user;
-    const uint32_t n = job->n + nest->n_dims, points = rows * columns;
+    Tile tile = { .n = job->n + nest->n_dims, .rows = rows, .columns = columns };
+    const uint32_t points = rows * columns;
     const Place *first = &l->place[job->stage[0].v];
-    LExprId *place = ARENA_NEW_ARRAY(l->arena, LExprId, (size_t)n * points);
+    tile.place = ARENA_NEW_ARRAY(l->arena, LExprId, (size_t)tile.n * points);
     for (uint32_t k = 0; k < points; k++) {
-        LExprId *values = place + (size_t)n * k;
+        LExprId *values = tile.place + (size_t)tile.n * k;
         Eval *ev = job_eval(l, nest, coord[k]);
         ev->pinned = true; /* the tile is whole */
         job_values(l, nest, coord[k], ev, values);
         for (uint8_t d = 0; d < nest->n_dims && job->to_scratch; d++)
             values[job->n + d] = tessi_place_index(l, first, d, values[job->n + d]);
     }
-    tessi_share_runs(l, place, n * points);
+    Job dense = { .stage = job->stage };
+    Nest of_dense = *nest;
+    if (job->lattice) {
+        dense.n = job->n / job->lattice;
+        tile = dense_tile(l, nest, &tile, &dense);
+        of_dense.user = job = &dense;
+        nest = &of_dense;
+    }
+    const uint32_t cells = tile.n * tile.rows * tile.columns;
+    tessi_share_runs(l, tile.place, cells);
     const int64_t beside = l->inside_last ? columns : 0;
     const TileColumns own = { .x = coord[0][nest->n_dims - 1].e,
                               .y = nest->rows_aligned ? coord[0][nest->n_dims - 2].e
@@ -290,25 +333,25 @@ static void job_tile(Lower *l, const Nest *nest, Coord (*coord)[MAX_DIMS], uint3
                               .from = -beside,
                               .to = columns + beside };
     uint8_t *bytes = ARENA_NEW_ARRAY(l->arena, uint8_t, job->n); /* of what is stored as words */
-    if (nest->packed && columns % 2 == 0) {
+    if (nest->packed && columns % 2 == 0 && !dense.n) {
         for (uint32_t i = 0; i < job->n; i++)
             if (tessi_words_hold(l, l->buffer[job->stage[i].v], columns))
                 bytes[i] = tessi_type_info(tessi_stage(l->g, job->stage[i])->type)->bytes;
-        PackTile t = { place, job->n, n, rows, columns, bytes, &own };
+        PackTile t = { tile.place, job->n, tile.n, rows, columns, bytes, &own };
         tessi_pack_tile(l, &t);
     }
-    tessi_tile_takes(l, place, n * points, nest->tile_columns ? nest->tile_columns : &own);
-    TileStores stores = { .l = l, .nest = nest, .columns = columns, .bytes = bytes };
+    tessi_tile_takes(l, tile.place, cells, nest->tile_columns ? nest->tile_columns : &own);
+    TileStores stores = { .l = l, .nest = nest, .columns = tile.columns, .bytes = bytes };
     stores.line = ARENA_NEW_ARRAY(l->arena, LBufferId, job->n);
     find_pixels(&stores);
-    if (has_branches(l, place, n * points)) {
-        const Turns turns = { n, true, store_point, &stores };
-        tessi_scope_place_in_turns(l, place, n * points, &turns);
+    if (has_branches(l, tile.place, cells)) {
+        const Turns turns = { tile.n, true, store_point, &stores };
+        tessi_scope_place_in_turns(l, tile.place, cells, &turns);
         return;
     }
-    tessi_scope_place(l, place, n * points);
-    for (uint32_t r = 0; r < rows; r++)
-        store_columns(&stores, place + (size_t)n * columns * r, columns);
+    tessi_scope_place(l, tile.place, cells);
+    for (uint32_t r = 0; r < tile.rows; r++)
+        store_columns(&stores, tile.place + (size_t)tile.n * tile.columns * r, tile.columns);
 }
 
 const ExprId *tessi_bodies(Lower *l, const StageId *stage, uint32_t n)

@@ -20,6 +20,8 @@ typedef struct Job {
     bool to_scratch;
     const char *part; /* distinguishes the kernels of a group; "" when there is one */
     uint16_t band;    /* of its loops: as PlanGroup.band */
+    uint32_t
+        lattice; /* the pieces of each stage, which are a whole lattice; 0 where they are not so */
 } Job;
 /* ---- lower_pieces.c ---- */
 /* The piece coordinates whose points are inside the stage. */

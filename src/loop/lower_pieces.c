@@ -83,18 +83,6 @@ static bool same_lattice(const Stage *s, const Piece *a, const Piece *b)
     return true;
 }
 
-/* The same points of both are there. (Without: classes that are complete differ by one point.) */
-static bool same_range(Lower *l, const Stage *s, const Piece *a, const Piece *b)
-{
-    Nest x = { 0 }, y = { 0 };
-    tessi_piece_range(l, s, a, &x);
-    tessi_piece_range(l, s, b, &y);
-    for (uint8_t d = 0; d < s->n_dims; d++)
-        if (x.from[d].v != y.from[d].v || x.to[d].v != y.to[d].v || a->count[d].v != b->count[d].v)
-            return false;
-    return true;
-}
-
 uint32_t tessi_pieces_together(Lower *l, const Stage *s, uint32_t first)
 {
     enum { MOST_CLASSES = 64 };
@@ -107,7 +95,7 @@ uint32_t tessi_pieces_together(Lower *l, const Stage *s, uint32_t first)
     while (classes <= MOST_CLASSES && first + n < s->pieces.n) {
         const Piece *piece = lattice + n;
         const int of = same_lattice(s, lattice, piece) ? residue_of(l, s, piece) : -1;
-        if (of < 0 || (seen >> of & 1) || (l->plan->gpu && !same_range(l, s, lattice, piece)))
+        if (of < 0 || (seen >> of & 1))
             break;
         seen |= (uint64_t)1 << of;
         n++;

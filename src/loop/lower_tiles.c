@@ -181,7 +181,7 @@ static void tile_coords(const Tiles *t, const Part *part, Coord *coord)
     const Stage *members = tessi_stage(t->l->g, t->group->members.at[0]);
     for (uint8_t d = 0; d < t->n_dims; d++) {
         coord[d] = tessi_nest_coord(&part->nest, d, (LExprId){ 0 });
-        coord[d].count = members->size[d];
+        coord[d].count = t->nest ? t->nest->count[d] : members->size[d];
         const int k = d - t->y;
         if (k < 0)
             continue;
@@ -198,13 +198,12 @@ static void tile_coords(const Tiles *t, const Part *part, Coord *coord)
 /* What holds of the first point of a tile where a part lies inside with all it reads. */
 static void add_guards(const Tiles *t, const Part *part, GuardList *guards)
 {
-    const Stage *s = tessi_stage(t->l->g, part->job.stage[0]);
     Coord coord[MAX_DIMS];
     tile_coords(t, part, coord);
     for (uint8_t d = t->y; d < t->n_dims; d++) {
         Guard own = { .dim = (int8_t)d, .scale = 1, .lo = coord[d].lo, .hi = coord[d].hi };
         own.rest = tessi_lin_const(0);
-        own.size = s->size[d];
+        own.size = part->nest.count[d];
         if (!part->nest.beyond[d])
             VEC_PUSH(t->l->arena, guards, own);
     }
@@ -327,6 +326,12 @@ static Blocks blocks_of(const Tiles *t, const Part *part, LExprId *from, LExprId
         from[d] = members->from[d];
         to[d] = members->to[d];
         tessi_guard_range(l, &guards, (int8_t)d, &from[d], &to[d]);
+    }
+    const bool lattice = t->nest && part[0].job.lattice; /* whose pieces may end apart */
+    for (int k = 0; k < 2 && lattice; k++) {
+        const uint8_t d = (uint8_t)(t->y + k);
+        to[d] = tessi_l_op(l, OP_MIN, to[d],
+                           tessi_l_op(l, OP_SUB, members->to[d], tessi_l_int(l, t->size[k] - 1)));
     }
     for (int k = 0; k < 2; k++) {
         blocks.size[k] = t->size[k];

@@ -413,6 +413,12 @@ bool tessi_plan_can_tile(const PlanFacts *f, StageId s)
            && !f->sorts[s.v] && f->window_points[s.v] < PLAN_MAX_WRITTEN_OUT;
 }
 
+bool tessi_plan_can_unroll(const PlanFacts *f, StageId s)
+{
+    return tessi_plan_can_tile(f, s)
+           || (!f->has_window[s.v] && tessi_stage_lattice(f->g, tessi_stage(f->g, s)));
+}
+
 /* The planes of the reader, before the last two dimensions, are planes of what it reads: no rule answers for one. */
 static bool has_planes_of(const Graph *g, StageId reader, const PlanRead *r)
 {
@@ -487,7 +493,8 @@ bool tessi_plan_can_share_loops(const PlanFacts *f, const Plan *p, StageId a, St
     const bool reduce = s->kind == STAGE_REDUCE && t->kind == STAGE_REDUCE && s->along == t->along
                         && !s->keys.v && !t->keys.v;
     const bool compute = tessi_stage_is_plain(g, s) && tessi_stage_is_plain(g, t);
-    return (reduce || compute || !p->gpu) && tessi_plan_same_part(f, a, b)
+    return (reduce || compute || !p->gpu || tessi_stage_lattice(g, s))
+           && tessi_plan_same_part(f, a, b)
            && tessi_stage_same_domain(tessi_plan_domain(g, a), tessi_plan_domain(g, b))
            && (reduce || compute || same_lattice(s, t));
 }

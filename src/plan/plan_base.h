@@ -202,6 +202,8 @@ bool tessi_plan_can_block_rows(const PlanFacts *f, StageId s);
 bool tessi_plan_can_join_rows(const PlanFacts *f, StageId s);
 /* Threads of a GPU can compute several columns and rows of it in registers; windows are written out. */
 bool tessi_plan_can_tile(const PlanFacts *f, StageId s);
+/* A thread of a GPU can compute several points of it: as above, or of such a lattice. */
+bool tessi_plan_can_unroll(const PlanFacts *f, StageId s);
 /* What the group computes, inlined stages included, reads at places of the same plane (the last two dimensions)
  * alone. */
 bool tessi_plan_stays_in_plane(const PlanFacts *f, const Plan *p, const PlanGroup *group);

@@ -37,7 +37,7 @@ typedef struct Chooser {
 static double evaluations_by(const Chooser *c, StageId consumer, StageId producer)
 {
     OffsetSet tile = { 0 }, places = { 0 };
-    const bool tiles = tessi_plan_can_tile(c->f, consumer);
+    const bool tiles = tessi_plan_can_unroll(c->f, consumer);
     const int64_t n = tiles ? TILE : 1;
     for (int64_t y = 0; y < n; y++)
         for (int64_t x = 0; x < n; x++)
@@ -238,7 +238,10 @@ static int64_t few_columns(const Chooser *c, const PlanGroup *group)
     enum { MANY = 256 };
     const Stage *s = tessi_stage(c->f->g, group->members.at[0]);
     int64_t n;
-    const bool known = s->n_dims >= 2 && tessi_size_is_const(c->f->g, s->size[s->n_dims - 1], &n);
+    const int x = s->n_dims - 1;
+    const bool lattice = s->kind == STAGE_COMPUTE && tessi_stage_lattice(c->f->g, s);
+    const SizeId size = lattice ? s->pieces.at[0].count[x < 0 ? 0 : x] : s->size[x < 0 ? 0 : x];
+    const bool known = s->n_dims >= 2 && tessi_size_is_const(c->f->g, size, &n);
     return known && n < MANY ? n : 0;
 }
 
@@ -355,7 +358,7 @@ static void try_register_tiles(Chooser *c, const PlanGroup *group, Kernel *best)
     bool tiles = true, windows = false;
     VEC_FOREACH (const StageId, member, &group->members) {
         windows = windows || c->f->has_window[member->v];
-        tiles = tiles && tessi_plan_can_tile(c->f, *member);
+        tiles = tiles && tessi_plan_can_unroll(c->f, *member);
     }
     const bool small = has_small(c, group), crossed = tessi_plan_is_crossed(c->f, c->p, group);
     const uint8_t *rows = windows && !c->f->few ? window_rows : stencil_rows;
@@ -364,13 +367,16 @@ static void try_register_tiles(Chooser *c, const PlanGroup *group, Kernel *best)
     const uint32_t square = vector < SIDE ? vector : SIDE; /* of rows that are read as columns */
     const int64_t few = few_columns(c, group);
     const uint32_t least = least_columns(c, group);
+    const uint32_t classes =
+        tessi_stage_lattice(c->f->g, tessi_stage(c->f->g, group->members.at[0]));
+    const uint32_t most = c->facts->most_points / (classes ? classes : 1);
     for (uint32_t columns = vector; tiles && columns >= least; columns /= 2) {
         for (size_t i = 0; i < 2 * HEIGHTS && rows[i / 2]; i++) {
             bool whole = !few || few % columns == 0; /* else some thread has no whole tile */
             /* else vectors are short, of rows or of columns */
             whole = whole && (!crossed || (columns == square && rows[i / 2] >= columns));
-            if (columns * rows[i / 2] == 1 || columns * rows[i / 2] > c->facts->most_points
-                || (i % 2 && !small) || !whole)
+            if (columns * rows[i / 2] == 1 || columns * rows[i / 2] > most
+                || (i % 2 && (!small || classes)) || !whole)
                 continue;
             PlanGroup tried = *group;
             tessi_plan_set_kernel(&tried, KERNEL_REGISTER);

@@ -5,15 +5,16 @@
 
 uint32_t tessi_plan_pieces_together(const Plan *p, const Stage *s)
 {
-    bool alike = s->pieces.n;
+    bool alike = s->pieces.n, counts = true;
     int64_t all = 1;
     for (uint32_t i = 1; i < s->pieces.n; i++)
-        for (uint8_t d = 0; d < s->n_dims; d++)
-            alike = alike && s->pieces.at[i].step[d] == s->pieces.at[0].step[d]
-                    && (!p->gpu || s->pieces.at[i].count[d].v == s->pieces.at[0].count[d].v);
+        for (uint8_t d = 0; d < s->n_dims; d++) {
+            alike = alike && s->pieces.at[i].step[d] == s->pieces.at[0].step[d];
+            counts = counts && s->pieces.at[i].count[d].v == s->pieces.at[0].count[d].v;
+        }
     for (uint8_t d = 0; all <= s->pieces.n && alike && d < s->n_dims; d++)
         all *= s->pieces.at[0].step[d];
-    return alike && (p->gpu || s->pieces.n == all) ? s->pieces.n : 1;
+    return alike && ((p->gpu && counts) || s->pieces.n == all) ? s->pieces.n : 1;
 }
 
 /* How many times the bytes of a stage move when it is written: pieces on a lattice are written one after the other,

@@ -111,10 +111,13 @@ static const char *check_outputs(Check *c, const PlanGroup *group, StageId id,
                                  const uint8_t *outputs)
 {
     Arena *a = c->f->arena;
-    if (!tessi_plan_can_tile(c->f, id))
+    const bool alone =
+        tessi_plan_kernel(group) == KERNEL_REGISTER; /* nothing is in shared memory */
+    if (!(alone ? tessi_plan_can_unroll : tessi_plan_can_tile)(c->f, id))
         return tessi_plan_fault(a, group,
                                 "several outputs a thread are for whole stages of two dimensions "
-                                "or more that sort nothing, with windows of constant size");
+                                "or more that sort nothing, with windows of constant size, and in "
+                                "register tiles for lattices");
     if (c->f->window_points[id.v] * outputs[0] * outputs[1] > PLAN_MAX_WRITTEN_OUT)
         return tessi_plan_fault(
             a, group,
