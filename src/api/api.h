@@ -260,11 +260,15 @@ bool tessi_pass_loops(Variant *v, Failure *f);
 /* The loops for another row, planned for its machine. */
 bool tessi_pass_other_loops(tess_program *p, const Backend *b, Variant *v, tess_diags *d,
                             Failure *f);
-/* The plan for small images and its loops, of variants planned for a GPU. */
 /* Plans for images of a size, of a variant with loops for large ones. */
 bool tessi_pass_size(Variant *v, PlanSize size, Failure *f);
 /* What was planned for them. */
 PlannedSize tessi_planned(const Variant *v, PlanSize size);
+/* The size whose plan a run with these size parameters uses. */
+PlanSize tessi_size_of_run(const tess_program *p, const Variant *v, const int64_t *params);
+/* That plan, which is made where it has to be, of a variant with one for large images. */
+bool tessi_pass_planned(const tess_program *p, Variant *v, const int64_t *params, PlannedSize *out,
+                        Failure *f);
 /* The naive plan, lowered. */
 LoopProgram *tessi_pass_reference(const Variant *v, const Machine *m, Arena *a, Failure *f);
 /* The same for a build ahead of time by a row: for the machine described in the options, for the program's own when

@@ -155,21 +155,29 @@ static bool print_estimate(const tess_program *p, Variant *v, const tess_args *a
     if (!args)
         return tessi_failf(f, TESS_ERROR_ARGUMENT, "an estimate needs the sizes of a run");
     int64_t *params = ARENA_NEW_ARRAY(&v->arena, int64_t, v->graph->params.n);
-    if (!tessi_bind_sizes(p, v, args, &v->arena, params, f))
+    PlannedSize of;
+    if (!tessi_bind_sizes(p, v, args, &v->arena, params, f)
+        || !tessi_pass_planned(p, v, params, &of, f))
         return false;
-    tessi_plan_estimate_print(v->plan, v->graph, v->analysis, v->machine, params, out);
+    tessi_plan_estimate_print(of.plan, of.graph, of.analysis, v->machine, params, out);
     return true;
 }
 
-/* With the bound where the sizes of a run are known. */
-static void print_plan(const tess_program *p, Variant *v, const tess_args *args, Text *out)
+/* Where the sizes of a run are known, what is planned for them, with the bound. */
+static bool print_plan(const tess_program *p, Variant *v, const tess_args *args, Text *out,
+                       Failure *f)
 {
     Failure unknown = { 0 };
-    const Plan *plan = v->plan;
+    PlannedSize of = tessi_planned(v, PLAN_LARGE);
+    const Plan *plan = of.plan;
     int64_t *params = ARENA_NEW_ARRAY(&v->arena, int64_t, v->graph->params.n);
-    if (args && tessi_bind_sizes(p, v, args, &v->arena, params, &unknown))
-        plan = tessi_plan_with_bound(&v->arena, plan, v->graph, v->analysis, v->machine, params);
-    tessi_plan_print(plan, v->graph, out);
+    if (args && tessi_bind_sizes(p, v, args, &v->arena, params, &unknown)) {
+        if (!tessi_pass_planned(p, v, params, &of, f))
+            return false;
+        plan = tessi_plan_with_bound(&v->arena, of.plan, of.graph, of.analysis, v->machine, params);
+    }
+    tessi_plan_print(plan, of.graph, out);
+    return true;
 }
 
 /* Runs the passes that come before the stop, then prints it. */
@@ -194,7 +202,7 @@ static bool print_stop(tess_program *p, Variant *v, const tess_args *args, const
     case STOP_TYPES: tessi_typed_print(v->typed, out); return true;
     case STOP_GRAPH: tessi_graph_print(v->graph, out); return true;
     case STOP_ANALYSIS: tessi_analysis_print(v->analysis, v->graph, out); return true;
-    case STOP_PLAN: print_plan(p, v, args, out); return true;
+    case STOP_PLAN: return print_plan(p, v, args, out, f);
     case STOP_MEDIUM_PLAN:
     case STOP_SMALL_PLAN:
         tessi_plan_print(tessi_planned(v, size).plan, tessi_planned(v, size).graph, out);
@@ -412,10 +420,12 @@ static bool estimate(tess_program *p, tess_args *a, Arena *arena, tess_estimate 
         tessi_guard_arena(&guard, &d->arena);
         tessi_guard_arena(&guard, arena);
         int64_t *params = ARENA_NEW_ARRAY(arena, int64_t, v->graph->params.n);
-        ok = tessi_pass_plan(p, v, d, f) && tessi_bind_sizes(p, v, a, arena, params, f);
+        PlannedSize of;
+        ok = tessi_pass_plan(p, v, d, f) && tessi_bind_sizes(p, v, a, arena, params, f)
+             && tessi_pass_planned(p, v, params, &of, f);
         if (ok) {
             PlanEstimate made =
-                tessi_plan_estimate(v->plan, v->graph, v->analysis, v->machine, params);
+                tessi_plan_estimate(of.plan, of.graph, of.analysis, v->machine, params);
             e->operations = made.operations;
             e->bytes_read = made.bytes_read;
             e->bytes_written = made.bytes_written;

@@ -42,19 +42,6 @@ static GpuState *state_for(tess_program *p, tess_args *a, Variant *v, const GpuC
     return s->slot ? s : NULL;
 }
 
-/* Of the largest result. */
-static double most_points(const Graph *g, const GpuCall *call)
-{
-    double most = 0;
-    for (uint32_t i = g->inputs.n; i < g->inputs.n + g->outputs.n; i++) {
-        double points = 1;
-        for (int d = 0; d < call->images[i].n_dims; d++)
-            points *= (double)call->images[i].size[d];
-        most = points > most ? points : most;
-    }
-    return most;
-}
-
 /* What loops say of every run, found out once: it takes longer than launching a kernel. */
 typedef struct GpuFacts {
     bool *moved;  /* inputs, then outputs that kernels move by vectors where rows are aligned */
@@ -76,14 +63,10 @@ static const GpuFacts *facts_of(Variant *v, unsigned form)
 }
 
 /* The size of images whose plan the run uses, which is made then. A device that is a CPU is filled by few points. */
-static bool size_of_run(const tess_program *p, Variant *v, const GpuContext *c, const GpuCall *call,
-                        PlanSize *size, Failure *f)
+static bool size_of_run(const tess_program *p, Variant *v, const GpuContext *c,
+                        const int64_t *params, PlanSize *size, Failure *f)
 {
-    *size = v->is_private || p->options.plan || tessi_device_info(c->device)->is_cpu
-                ? PLAN_LARGE
-                : tessi_plan_size(most_points(v->graph, call));
-    if (*size == PLAN_MEDIUM && !v->turns) /* turns alone are another number then */
-        *size = PLAN_LARGE;
+    *size = tessi_device_info(c->device)->is_cpu ? PLAN_LARGE : tessi_size_of_run(p, v, params);
     if (*size == PLAN_LARGE)
         return true;
     if (!tessi_pass_size(v, *size, f))
@@ -100,7 +83,7 @@ static bool form_of(const tess_program *p, Variant *v, const GpuContext *c, cons
     const DeviceInfo *device = tessi_device_info(c->device);
     unsigned form = GPU_ALIGNED;
     PlanSize size;
-    if (!size_of_run(p, v, c, call, &size, f))
+    if (!size_of_run(p, v, c, call->params, &size, f))
         return false;
     form |= (unsigned)size * GPU_SIZE;
     const GpuFacts *facts = facts_of(v, form);
@@ -181,9 +164,11 @@ bool tessi_gpu_size_of_run(const tess_program *p, Variant *v, const tess_args *a
                            const GpuContext *c, Arena *arena, PlanSize *size, Failure *f)
 {
     Guard guard;
-    const GpuCall call = { .images = list_images(p, v, a, arena) };
+    int64_t *params = ARENA_NEW_ARRAY(arena, int64_t, v->graph->params.n + 1);
+    if (!tessi_bind_sizes(p, v, a, arena, params, f))
+        return false;
     return GUARDED(&guard, &v->arena)
-               ? size_of_run(p, v, c, &call, size, f)
+               ? size_of_run(p, v, c, params, size, f)
                : tessi_failf(f, TESS_ERROR_MEMORY, "out of memory while compiling");
 }
 

@@ -357,6 +357,25 @@ bool tessi_pass_size(Variant *v, PlanSize size, Failure *f)
     return made.loops != NULL;
 }
 
+PlanSize tessi_size_of_run(const tess_program *p, const Variant *v, const int64_t *params)
+{
+    if (!v->backend->device || v->is_private || p->options.plan)
+        return PLAN_LARGE;
+    const PlanSize size = tessi_plan_size(tessi_plan_most_points(v->graph, params));
+    return size == PLAN_MEDIUM && !v->turns ? PLAN_LARGE
+                                            : size; /* turns alone are another number */
+}
+
+bool tessi_pass_planned(const tess_program *p, Variant *v, const int64_t *params, PlannedSize *out,
+                        Failure *f)
+{
+    const PlanSize size = tessi_size_of_run(p, v, params);
+    if (size != PLAN_LARGE && !(tessi_pass_loops(v, f) && tessi_pass_size(v, size, f)))
+        return false;
+    *out = tessi_planned(v, size);
+    return true;
+}
+
 LoopProgram *tessi_pass_reference(const Variant *v, const Machine *m, Arena *a, Failure *f)
 {
     Plan *plan = tessi_plan_naive(a, v->graph, m);

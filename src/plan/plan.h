@@ -237,6 +237,8 @@ enum {
 };
 /* Of a GPU, for images of so many points. */
 PlanSize tessi_plan_size(double points);
+/* Of the largest image that is computed, reduced or run along, with these size parameters. */
+double tessi_plan_most_points(const Graph *g, const int64_t *params);
 /* The plan that the cost model prefers. */
 Plan *tessi_plan_choose(Arena *a, const Graph *g, const Analysis *an, const Machine *m,
                         PlanSize size);

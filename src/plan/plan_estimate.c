@@ -20,6 +20,22 @@ const Stage *tessi_estimate_domain(const Estimator *c, StageId id)
     return s->kind == STAGE_COMPUTE ? s : tessi_stage(c->f->g, s->source);
 }
 
+double tessi_plan_most_points(const Graph *g, const int64_t *params)
+{
+    double most = 0;
+    GRAPH_FOREACH_STAGE (g, id) {
+        if (tessi_stage(g, id)->kind == STAGE_INPUT)
+            continue;
+        const Stage *s = tessi_plan_domain(g, id);
+        double points = 1;
+        int64_t n;
+        for (uint8_t d = 0; d < s->n_dims; d++)
+            points *= tessi_size_eval(g, s->size[d], params, &n) ? (double)n : 0;
+        most = points > most ? points : most;
+    }
+    return most;
+}
+
 bool tessi_estimate_stays(const Estimator *c)
 {
     const Machine *m = c->m;

@@ -57,7 +57,7 @@ def check_bound(program, machine):
     tool.check("no bound without sizes", "why bound" not in done.stdout, done.stdout + done.stderr)
     grid = tool.ROOT / "bench" / "everyday" / "bilateral_grid.tess"
     done = Done(*tool.run("explain", grid, "M=4096", "N=4096", f"--machine={tool.ROOT}/machines/h200.machine"))
-    lost = r"^    why lost in 's': [\d.]+ ms of [\d.]+ ms; .* 36 B a point are of images between groups"
+    lost = r"^    why lost in 'sums': [\d.]+ ms of [\d.]+ ms; .* 64 B a point are of images between groups"
     tool.check("what is lost", re.search(lost, done.stdout, re.M), done.stdout + done.stderr)
 
 
