@@ -361,9 +361,8 @@ PlanSize tessi_size_of_run(const tess_program *p, const Variant *v, const int64_
 {
     if (!v->backend->device || v->is_private || p->options.plan)
         return PLAN_LARGE;
-    const PlanSize size = tessi_plan_size(tessi_plan_most_points(v->graph, params));
-    return size == PLAN_MEDIUM && !v->turns ? PLAN_LARGE
-                                            : size; /* turns alone are another number */
+    const double points = tessi_plan_most_points(v->graph, params);
+    return tessi_plan_size(v->plan, v->turns != NULL, points);
 }
 
 bool tessi_pass_planned(const tess_program *p, Variant *v, const int64_t *params, PlannedSize *out,

@@ -299,7 +299,7 @@ static void on_blocks(Rounds *rounds, const PlanGroup *group)
     static const uint32_t threads[][2] = { { PARTIALS, ROWS_A_BLOCK },
                                            { LINES_A_BLOCK, PARTIALS },
                                            { LINES_OF_THREADS, 1 } };
-    const bool many = all->nest->n_dims > 2; /* lines side by side: as many as points of a plane */
+    const bool many = all->line && tessi_plan_lines_fill(l->g, all->at[0].stage);
     const int way = all->line && all->dim + 1 < all->nest->n_dims ? 1 + many : 0;
     const char *name = all->line ? group->name : tessi_sprintf(l->arena, "%s_rows", group->name);
     tessi_kernel_open(l, name, comment, threads[way][0], threads[way][1]);

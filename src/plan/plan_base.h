@@ -227,6 +227,9 @@ bool tessi_plan_goes_along(const Graph *g, StageId id);
 /* Both go along the same lines, and the first reads of the other what its own line came to, and nothing else: a group
  * may compute both, one after the other. */
 bool tessi_plan_reads_own_line(const PlanFacts *f, const Plan *p, StageId id, StageId of);
+/* The lines that a reduction goes along lie side by side, and are so many that a GPU is filled by a thread for each: as
+ * many as points of a plane, not of a row. */
+bool tessi_plan_lines_fill(const Graph *g, const Stage *s);
 /* By member: the round in which the group computes it, from 0 on, after those that it reads; how many there are. */
 uint32_t tessi_plan_rounds(const PlanFacts *f, const Plan *p, const PlanGroup *group,
                            uint32_t *round);

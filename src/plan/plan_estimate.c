@@ -127,6 +127,16 @@ static double loop_seconds(const Estimator *c, const PlanGroup *group, GroupTime
     return tessi_plan_together(m, t->compute, t->memory);
 }
 
+/* Threads that go along a line one after the other wait for the memory again and again, however few lines there are. */
+static double line_seconds(const Estimator *c, const PlanGroup *group, double points)
+{
+    enum { PARTIALS = 16, AT_ONCE = 8 };
+    const Stage *s = tessi_stage(c->f->g, group->members.at[0]);
+    const double lines = tessi_estimate_points(c, s), n = lines > 0 ? points / lines : 0;
+    const double once = tessi_plan_lines_fill(c->f->g, s) ? PARTIALS : PARTIALS * AT_ONCE;
+    return ceil(n / once) * c->m->latency_us * 1e-6;
+}
+
 GroupTime tessi_estimate_group(const Estimator *c, const PlanGroup *group)
 {
     const Machine *m = c->m;
@@ -144,6 +154,8 @@ GroupTime tessi_estimate_group(const Estimator *c, const PlanGroup *group)
     }
     if (t.cost.kernel.issue_seconds > 0 && !c->compares) {
         t.seconds = kernel_seconds(c, group, &t);
+        if (tessi_plan_goes_along(c->f->g, group->members.at[0]))
+            t.seconds = fmax(t.seconds, line_seconds(c, group, t.points));
         return t;
     }
     const double other = t.memory - t.cost.memory * t.points; /* by which the caches are nearer */

@@ -655,10 +655,21 @@ static void fuse(Chooser *c, bool search)
     *c->p = best;
 }
 
-PlanSize tessi_plan_size(double points)
+/* Some kernel goes down the planes of a stack. */
+static bool goes_down_planes(const Plan *p)
+{
+    VEC_FOREACH (const PlanGroup, group, &p->groups)
+        if (tessi_level_march(&group->levels).planes)
+            return true;
+    return false;
+}
+
+PlanSize tessi_plan_size(const Plan *large, bool repeats, double points)
 {
     enum { SMALL = 1 << 20, MEDIUM = 1 << 23 };
-    return points < SMALL ? PLAN_SMALL : points < MEDIUM ? PLAN_MEDIUM : PLAN_LARGE;
+    if (points < SMALL)
+        return PLAN_SMALL;
+    return points < MEDIUM && (repeats || goes_down_planes(large)) ? PLAN_MEDIUM : PLAN_LARGE;
 }
 
 static void set_size(PlanFacts *f, const Machine *m, PlanSize size)

@@ -3,11 +3,21 @@
  * such reductions are computed together, in rounds, and the second round finds the line in a near cache. */
 #include "plan/needs.h"
 
+bool tessi_plan_lines_fill(const Graph *g, const Stage *s)
+{
+    enum { LONG = 64 };
+    const Stage *source = tessi_stage(g, s->source);
+    int dims = 0;
+    int64_t n;
+    for (uint8_t d = 0; d < source->n_dims; d++)
+        dims += d + 1 != s->along && !(tessi_size_is_const(g, source->size[d], &n) && n < LONG);
+    return dims > 1 && s->along < source->n_dims;
+}
+
 /* A kernel that shares lines out among threads would have to wait for all of them between rounds. */
 static bool has_whole_lines(const Graph *g, const Plan *p, const Stage *s)
 {
-    const Stage *source = tessi_stage(g, s->source);
-    return !p->gpu || (source->n_dims > 2 && s->along < source->n_dims);
+    return !p->gpu || tessi_plan_lines_fill(g, s);
 }
 
 /* The box is of the very line of a stage that goes along the dimension `along`, counted from 1. */

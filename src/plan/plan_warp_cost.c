@@ -226,6 +226,23 @@ static double strip_seconds(const PlanFacts *f, const Machine *m, const Strips *
     return cycles / (m->ghz * 1e9 * f->points);
 }
 
+/* The same of warps that go down planes: of few images a strip is low, and a warp is alone with what it waits for. */
+static double plane_seconds(const PlanFacts *f, const Machine *m, const PlanGroup *group,
+                            const PlanWarp *w, double warps, double code)
+{
+    const double there = warps * (double)m->cores, least = tessi_level_march(&group->levels).least;
+    const double columns = f->points / (double)(w->columns * w->lines); /* of planes */
+    const double even = columns / there,
+                 high = even < m->warp_plane_depth ? even : m->warp_plane_depth;
+    const double height = high > least ? high : least;
+    const double used = columns / height, at_once = used < there ? used : there;
+    const double busy = m->warp_plane_issue * at_once / (double)m->cores / SCHEDULERS;
+    const double slots = busy > m->warp_plane_alone ? busy : m->warp_plane_alone;
+    const double waves = used > there ? used / there : 1;
+    return (height + (double)w->beyond) * waves * code * slots
+           / (m->issue_share * m->ghz * 1e9 * f->points);
+}
+
 KernelCost tessi_plan_warp_cost(const PlanFacts *f, const Analysis *an, const Machine *m,
                                 const Plan *p, const PlanGroup *group)
 {
@@ -258,9 +275,8 @@ KernelCost tessi_plan_warp_cost(const PlanFacts *f, const Analysis *an, const Ma
     cost.operations = step.operations / results * again;
     cost.once = step.once;
     cost.dram_seconds = m->warp_marching * step.bytes / (m->memory_gbs * 1e9);
-    cost.issue_seconds = w.planes
-                             ? m->warp_plane_issue * cost.instructions / (m->issue_share * slots)
-                             : strip_seconds(f, m, &strips, edges, step.instructions);
+    cost.issue_seconds = w.planes ? plane_seconds(f, m, group, &w, (double)warps, step.instructions)
+                                  : strip_seconds(f, m, &strips, edges, step.instructions);
     /* what else a warp has to do stands on one side of the branches of a division, or on the other */
     const double waiting = step.divided * again * m->warp_division
                            / (w.planes ? (double)warps / SCHEDULERS : strips.warps) / slots;
