@@ -235,8 +235,8 @@ enum {
     PLAN_LARGE_POINTS = 1 << 26, /* of those that plans are compared for */
     PLAN_MEDIUM_POINTS = 3 << 20
 };
-/* Of a GPU, for images of so many points. Medium ones have plans of their own where these differ from the `large` one by
- * how many strips there are: of turns of repeats, and of stacks gone down plane by plane. */
+/* Of a GPU, for images of so many points. Medium ones have plans of their own where the number of strips matters: of
+ * turns of repeats, and where the `large` plan goes down the planes of a stack. */
 PlanSize tessi_plan_size(const Plan *large, bool repeats, double points);
 /* Of the largest image that is computed, reduced or run along, with these size parameters. */
 double tessi_plan_most_points(const Graph *g, const int64_t *params);

@@ -26,14 +26,15 @@ static int64_t registers_of(const Machine *m, const PlanWarp *w, const PlanGroup
 }
 
 /* The same of a thread that answers rules as well. Of planes one, the latest, is kept with the lines around, which are
- * read there. Turns of several images are computed beside each other, the widest rows of all of them at once. */
+ * read there. Turns of several images are computed beside each other, the widest rows of all of them at once; other
+ * images wait in registers until the last part reads them. */
 static int64_t registers_with_edges(const Machine *m, const PlanWarp *w, const PlanGroup *group,
                                     double words, bool turns)
 {
     const int64_t rows = tessi_plan_warp_rows(group),
                   columns = tessi_level_outputs(&group->levels, 0);
     const double members = turns ? (double)group->members.n : 1;
-    int64_t kept = 0, widest = 0;
+    int64_t kept = 0, widest = 0, read = 0;
     double images = 0;
     VEC_FOREACH (const PlanHeld, h, &w->held) {
         const int64_t beside = h->left + h->right, lines = h->line + w->lines + h->below,
@@ -46,7 +47,10 @@ static int64_t registers_with_edges(const Machine *m, const PlanWarp *w, const P
                     : 0;
         const int64_t arrives = lines * rows * (columns + (w->planes && h->late ? 0 : beside));
         widest = arrives > widest ? arrives : widest;
+        read += h->is_image ? lines * rows * columns : 0;
     }
+    if (!turns && !w->planes && read > widest)
+        widest = read;
     const double n = m->warp_edge_base + m->warp_turns_image * images
                      + words * m->warp_edge_live * ((double)kept + members * (double)widest);
     return ((int64_t)n + 7) / 8 * 8;
