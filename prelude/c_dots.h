@@ -3,8 +3,8 @@
 #ifndef TESSERA_PRELUDE_C_DOTS_H
 #define TESSERA_PRELUDE_C_DOTS_H
 
-#ifndef TESSERA_PRELUDE_C_VECTOR_H
-#include "prelude/c_vector.h"
+#ifndef TESSERA_PRELUDE_C_CASTS_H
+#include "prelude/c_casts.h"
 #endif
 
 /* ---- Sums of products of bytes ------------------------------------------------------------------------- */

@@ -3,8 +3,8 @@
 #ifndef TESSERA_PRELUDE_C_EACH_H
 #define TESSERA_PRELUDE_C_EACH_H
 
-#ifndef TESSERA_PRELUDE_C_VECTOR_H
-#include "prelude/c_vector.h"
+#ifndef TESSERA_PRELUDE_C_CASTS_H
+#include "prelude/c_casts.h"
 #endif
 
 /* ---- Elements from anywhere ----------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* The vector types and operators of a file, each named once by a macro of prelude/c_vector.h; and how lanes of one
- * type become lanes of another. */
+ * type become lanes of another (prelude/c_casts.h). */
 #include <inttypes.h>
 
 #include "emit/c_private.h"
@@ -208,6 +208,20 @@ void tessi_c_use_row(CWriter *w, ScalarType t)
 
 /* ---- Steps ------------------------------------------------------------------------------------------------------- */
 
+/* The same in lanes of 8 bytes, where every way leads through integers of 4. */
+static const char *resized_by_ints(const CWriter *w, const char *x, uint32_t from, uint32_t to,
+                                   bool is_unsigned)
+{
+    while (from != to) {
+        const bool widens = from == 4 && to == 8, narrows = from == 4 && to < 4;
+        const char *step = widens ? "LONGS" : narrows ? "PARTS" : "INTS";
+        x = tessi_sprintf(w->arena, "TESS_%s(%s, %s)", step,
+                          narrows ? integer(to, false) : integer(from, is_unsigned && from < 8), x);
+        from = from == 4 ? to : 4;
+    }
+    return x;
+}
+
 /* `x`, elements of `from` bytes, as ones of `to` bytes: a wrapping conversion between integers. */
 static const char *resized(const CWriter *w, const char *x, uint32_t from, uint32_t to,
                            bool is_unsigned)
@@ -223,8 +237,8 @@ static const char *resized(const CWriter *w, const char *x, uint32_t from, uint3
                              x);
     if (known && from == 2 && to == 1)
         return tessi_sprintf(w->arena, "TESS_BYTES(%s, int8_t, %s)", lanes, x);
-    if (w->lane_bytes == 8 && from == 4 && to == 8 && !is_unsigned)
-        return tessi_sprintf(w->arena, "TESS_LONGS(%s)", x);
+    if (w->lane_bytes == 8)
+        return resized_by_ints(w, x, from, to, is_unsigned);
     while (from != to) {
         from = from < to ? from * 2 : from / 2;
         x = tessi_sprintf(w->arena, "TESS_AS(%s, %s, %s)", lanes, integer(from, is_unsigned), x);
@@ -257,8 +271,9 @@ static const char *from_integers(const CWriter *w, ScalarType t, const char *x, 
     x = resized(w, x, from, by, is_unsigned);
     if (by != from)
         x = tessi_sprintf(w->arena, "TESS_AS(%s, %s, %s)", tessi_c_lanes(w), integer(by, false), x);
-    if (w->lane_bytes == 8 && t == TYPE_F64 && by == 4 && !(is_unsigned && from == 4))
-        return tessi_sprintf(w->arena, "TESS_DOUBLES_int32_t(%s)", x);
+    if (w->lane_bytes == 8 && t == TYPE_F64 && by == 4)
+        return tessi_sprintf(w->arena, "TESS_DOUBLES_%s(%s)", integer(4, is_unsigned && from == 4),
+                             x);
     return as(w, t, x);
 }
 

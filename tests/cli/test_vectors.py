@@ -33,6 +33,19 @@ ARITHMETIC = re.compile(
     r"tess_(fma|add|sub|mul|min|max|sqrt|abs|lt|le|eq)_(?!idx)\w+\(|tess_load_\w+\(.*\) [-+*/]|[-+*/] tess_load_|\) \* "
 )
 
+PROCESSOR = pathlib.Path("/proc/cpuinfo").read_text() if pathlib.Path("/proc/cpuinfo").exists() else ""
+TYPES = ("float", "uint8", "int8", "uint16", "int16", "int32", "uint32")
+STENCILS = (("f", "double", "3.3d", "cast<float>"), ("i", "double", "3.3d", "cast<int32>"),
+            ("b", "double", "3.3d", "sat<uint8>"), ("s", "double", "3.3d", "sat<int16>"),
+            ("l", "int64", "3", "cast<int64>"), ("w", "int64", "3", "cast<uint32>"),
+            ("h", "int64", "3", "cast<int16>"), ("c", "int64", "3", "cast<int8>"))
+LONGS = "".join(f"stencil {name}(vector#1 {wide} X) {{ return {convert}((X@[-1] + X@[1]) * {factor} - X); }}\n"
+                for name, wide, factor, convert in STENCILS)
+LONGS += "parameter N;\n" + "".join(f"vector#1 {name} x{number}[N];\n" for number, name in enumerate(TYPES))
+LONGS += "return " + ", ".join([f"{f}(x{number}:clamp)" for number in range(len(TYPES)) for f in "fb"] +
+                               [f"{f}(x0:clamp)" for f in "is"] +
+                               [f"{f}(x{number}:clamp)" for number in range(1, len(TYPES)) for f in "lwhc"]) + ";\n"
+
 
 def statements(text):
     """Lines of code, continued ones joined, with their indentation."""
@@ -131,6 +144,31 @@ def wide_loops(assembly, register):
                for loop in innermost(set(range(len(instructions))), follow, before))
 
 
+def check_longs(folder, machine, flags, register):
+    """Each vector of doubles or of 64-bit integers that shorter values become takes one instruction, or two from fewer
+    than 32 bits, and so do those back: GCC alone makes halves, and puts them together. And they are the right ones."""
+    source, made = folder / "longs.tess", folder / f"{machine}-longs.c"
+    source.write_text(LONGS)
+    described = f"--machine={tool.ROOT / 'machines' / machine}.machine"
+    code, _, errors = tool.run("build", source, "--fp=strict", described, "-o", made)
+    tool.check(f"build lanes of 64 bits for {machine}", code == 0, errors)
+    done = subprocess.run(
+        ["gcc", *FLAGS, *flags, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-S", str(made), "-o", "-"],
+        capture_output=True, text=True
+    )
+    tool.check(f"gcc compiles lanes of 64 bits for {machine}", done.returncode == 0, done.stderr[:2000])
+    names = ("vcvtps2pd", "vcvtdq2pd", "vcvtpd2psy?", "vpmovsxdq", "vpmovzxdq")
+    whole = [len(re.findall(rf"{name}\s.*{register}", done.stdout)) for name in names]
+    halves = re.findall(r"vinsert\w+|vpinsr\w|vmovhlps", done.stdout)
+    tool.check(f"conversions take whole vectors for {machine}", all(whole) and not halves, f"{whole}, {halves}")
+    if ("avx512bw" if "512" in machine else "avx2") not in PROCESSOR:
+        return
+    inputs = [f"random:{number}:1003" for number in range(1, 8)]
+    outputs = [word for number in range(LONGS.count(":clamp")) for word in ("-o", folder / f"longs{number}.npy")]
+    code, _, errors = tool.run("run", source, *inputs, *outputs, "--verify", "-q", described)
+    tool.check(f"lanes of 64 bits for {machine}", code == 0, errors)
+
+
 with tool.workspace() as place:
     folder = pathlib.Path(place)
     for machine, compilers, flags, register in TARGETS:
@@ -158,21 +196,6 @@ with tool.workspace() as place:
                     f"{name} for {machine} with {compiler}", found >= expected,
                     f"{found} of {expected} loops are in full vectors",
                 )
-        if "512" in machine and "gcc" in compilers:
-            # Each vector of doubles that floats or bytes become takes one instruction, and back.
-            source = folder / "doubles.tess"
-            source.write_text(
-                "stencil f(vector#1 double X) { return cast<float>((X@[-1] + X@[1]) * 0.3d + X * 0.4d); }\n"
-                "parameter N;\nvector#1 float a[N];\nvector#1 uint8 b[N];\nreturn f(a:clamp), f(b:clamp);\n"
-            )
-            made = folder / "doubles.c"
-            code, _, errors = tool.run(
-                "build", source, "--fp=strict", f"--machine={tool.ROOT / 'machines' / machine}.machine", "-o", made
-            )
-            tool.check("build sums of doubles", code == 0, errors)
-            done = subprocess.run(["gcc", *FLAGS, *flags, "-S", str(made), "-o", "-"], capture_output=True, text=True)
-            halves = done.stdout.count("vinsertf64x4") + done.stdout.count("vinsertf32x8")
-            names = ("vcvtps2pd", "vcvtdq2pd", "vcvtpd2ps")
-            whole = [len(re.findall(rf"{name}\s.*%zmm", done.stdout)) for name in names]
-            tool.check("conversions take whole vectors", all(whole) and not halves, f"{whole}, {halves} put together")
+        if "gcc" in compilers and "avx" in machine:
+            check_longs(folder, machine, flags, register)
 tool.finish()
