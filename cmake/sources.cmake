@@ -118,7 +118,7 @@ set(TESSERA_SOURCES
     src/plan/plan_passes.c src/plan/plan_preset.c src/plan/plan_print.c src/plan/plan_random.c src/plan/plan_read.c
     src/plan/plan_read_levels.c src/plan/plan_read_words.c src/plan/plan_region.c src/plan/plan_rolling.c
     src/plan/plan_rolling_cost.c src/plan/plan_rows.c src/plan/plan_runs.c
-    src/plan/plan_scheme.c src/plan/plan_shared.c
+    src/plan/plan_scheme.c src/plan/plan_shared.c src/plan/plan_stream.c
     src/plan/plan_staged.c src/plan/plan_tile_copy.c src/plan/plan_tile_cost.c src/plan/plan_time.c
     src/plan/plan_transform.c
     src/plan/plan_turns.c src/plan/plan_verify.c

@@ -35,7 +35,7 @@ static void run_job(Lower *l, const PlanGroup *group, Nest *nest, const Job *job
         tessi_lower_nest(l, nest);
 }
 
-/* The results, and as many bytes that they are computed from, leave no room in the last cache. */
+/* The results are too many bytes for the caches (plan_stream.c). */
 static LExprId fills_caches(Lower *l, const PlanGroup *group)
 {
     LExprId bytes = tessi_l_int(l, 0);
@@ -46,7 +46,7 @@ static LExprId fills_caches(Lower *l, const PlanGroup *group)
             size = tessi_l_op(l, OP_MUL, tessi_lower_size(l, s->size[d]), size);
         bytes = tessi_l_op(l, OP_ADD, bytes, size);
     }
-    return tessi_l_op(l, OP_LE, tessi_l_int(l, l->machine->l3_bytes / 2), bytes);
+    return tessi_l_op(l, OP_LE, tessi_l_int(l, tessi_plan_stream_bytes(l->machine)), bytes);
 }
 
 /* Points that a piece has beyond those that all are computed at together: the last of a row or column, one by one. */

@@ -243,30 +243,6 @@ static void add_to_groups(Chooser *c, StageId id)
     tessi_plan_add_stage(&g, id, &alone);
 }
 
-/* Its rows are known to be short, and most of them begin inside of a line of the caches, which then is written in part
- * and would have to be fetched after all. */
-static bool has_ragged_rows(const Chooser *c, const Stage *s)
-{
-    enum { SHORT = 16 }; /* lines */
-    int64_t points;
-    if (!tessi_size_is_const(c->f->g, s->size[s->n_dims - 1], &points))
-        return false;
-    const int64_t bytes = points * tessi_type_info(s->type)->bytes, line = c->m->line_bytes;
-    return bytes < SHORT * line && bytes % line != 0;
-}
-
-/* Results that no cache can keep had better not pass through one, where the machine is faster so. */
-static void choose_streams(const Chooser *c)
-{
-    if (c->m->memory_stream_gbs <= c->m->stream_gain * c->m->memory_gbs)
-        return;
-    VEC_FOREACH (PlanGroup, group, &c->p->groups) {
-        const Stage *s = tessi_stage(c->f->g, group->members.at[0]);
-        group->stream = s->n_dims && tessi_level_vector(&group->levels)
-                        && tessi_stage_is_plain(c->f->g, s) && !has_ragged_rows(c, s);
-    }
-}
-
 /* Values are counted, or run, or are reduced, along lines that stand side by side, all in one row of strips. */
 static bool has_shares(const Chooser *c, const Stage *s)
 {
@@ -319,7 +295,7 @@ static Plan *choose(Arena *a, const Graph *g, const Analysis *an, const Machine 
     tessi_plan_order(c.p, f);
     tessi_plan_choose_rows(f, an, m, c.p);
     tessi_plan_choose_carries(f, an, m, c.p);
-    choose_streams(&c);
+    tessi_plan_choose_streams(f, m, c.p);
     choose_shares(&c);
     tessi_plan_explain(f, an, m, c.p);
     return c.p;

@@ -63,11 +63,11 @@ static double memory_seconds(const Estimator *c, const PlanGroup *group, const P
     const double inner = (t->inner_read + t->inner_written) * points;
     const double outer = (t->read + t->written) * points - inner;
     const double cache = (double)(gpu ? m->l2_bytes : m->l3_bytes);
-    const bool streams = group->stream && t->written * points > cache / 2;
+    const bool streams = group->stream && t->written * points > (double)tessi_plan_stream_bytes(m);
     const double shared = 1e9 * (streams ? m->memory_stream_gbs : m->memory_gbs);
     const double memory = c->compares ? shared : tessi_estimate_memory(m, streams);
     const double near = 1e9 * (gpu ? m->l2_gbs : m->l3_gbs);
-    return outer / (tessi_estimate_stays(c) ? near : memory)
+    return outer / (!streams && tessi_estimate_stays(c) ? near : memory)
            + inner / (inner <= cache / 2 && near > memory ? near : memory);
 }
 

@@ -92,7 +92,7 @@ static void say_stream(const Explainer *c, PlanGroup *group, const GroupCost *x)
         tessi_sprintf(c->f->arena,
                       "results go past the caches from %lld KiB on: %lld ps of memory, "
                       "%lld ps through them",
-                      (long long)(m->l3_bytes / 2 / 1024),
+                      (long long)(tessi_plan_stream_bytes(m) / 1024),
                       tessi_plan_ps(x->memory * m->memory_gbs / m->memory_stream_gbs),
                       tessi_plan_ps(x->memory)));
 }

@@ -23,4 +23,7 @@ void tessi_plan_add_stage(const Grouping *g, StageId id, const PlanGroup *alone)
 uint32_t tessi_plan_only_reader(const PlanFacts *f, const StageList *readers,
                                 const uint32_t *group_of, const PlanGroup *groups, uint32_t h);
 
+/* Sets `stream` of all groups, whose loops are known. */
+void tessi_plan_choose_streams(const PlanFacts *f, const Machine *m, Plan *p);
+
 #endif

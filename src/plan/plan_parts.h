@@ -46,6 +46,12 @@ bool tessi_plan_has_carries(const Plan *p);
 const char *tessi_plan_carries(const PlanFacts *f, const Plan *p, const StageId *stage, uint32_t n,
                                PlanCarries *out);
 
+/* Results of a group that is to write past the caches do so from so many bytes on: half of the last cache, where as
+ * many that they are computed from fill the other. A last cache that is no faster than memory past the caches, as
+ * one that many cores share, is worth no writing to: there it is twice what the cores' own caches hold, for what has
+ * just left those comes back sooner. */
+int64_t tessi_plan_stream_bytes(const Machine *m);
+
 /* The scratch memory of a stage for tiles: the number of elements in each dimension, and how many of them stand
  * before the tile's first point. With `roll` its rows are a ring, of a power of two of them: row y is at y modulo
  * their number. */

@@ -45,7 +45,7 @@ with tool.workspace() as place:
     for number in range(count):
         machine = place / "small.machine"
         width = WIDTHS[number % len(WIDTHS)]
-        machine.write_text(f"name = small\nvector_bytes = {width}\n{rates}")
+        machine.write_text(f"name = small\nvector_bytes = {width}\nline_bytes = {width}\n{rates}")
         text = pixels(rng, TYPES[number // 4 % len(TYPES)], 1 + number % 4)
         source.write_text(text)
         code, out, err = tool.run("explain", source, "--dump=c", f"--machine={machine}")

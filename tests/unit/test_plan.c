@@ -2,6 +2,7 @@
 #include "graph_testing.h"
 #include "plan/plan.h"
 #include "plan/plan_knobs.h"
+#include "plan/plan_parts.h"
 #include "support/random_graph.h"
 
 /* blur, with a point-wise stage in front that is read three times. */
@@ -282,6 +283,55 @@ static void passes_without_a_kernel_are_not_fused(void **state)
     assert_int_equal(placed(g, p, "a")->placement, PLACE_MEMORY);
     assert_int_equal(placed(g, p, "b")->placement, PLACE_SCRATCH);
     assert_null(tessi_plan_verify(*state, p, g));
+}
+
+static bool goes_past_caches(Arena *a, const char *text, const Machine *m)
+{
+    Graph *g = testing_read(a, text, NULL);
+    return tessi_plan_choose(a, g, tessi_analyse(g, a), m, PLAN_LARGE)->groups.at[0].stream;
+}
+
+/* By whole lines, or one row at a time: several rows at once are not, where vectors of what they store are less than
+ * a line. */
+static void lines_are_not_torn(void **state)
+{
+#define IMAGE(t) "graph t param M, N image X[M, N] " t " stage X[M, N] " t " = image X "
+#define STAGE    "stage r[M, N] float = "
+#define SUM      "X@[-1,0]:clamp + X@[1,0]:clamp + X@[0,-1]:clamp + X@[0,1]:clamp"
+#define RESULT   " output r[M, N] float = r"
+    static const char one[] = IMAGE("float") STAGE "X + 1.0f" RESULT;
+    static const char sums[] = IMAGE("float") STAGE SUM RESULT;
+    static const char doubles[] = IMAGE("double") STAGE "cast<float>(" SUM ")" RESULT;
+    static const char two[] = IMAGE("float") STAGE "X + 1.0f stage s[M, N] float = X * 3.0f" RESULT
+                                                   " output s[M, N] float = s";
+    Machine *m = tessi_machine_default(*state);
+    m->line_bytes = 64;
+    for (m->vector_bytes = 32; m->vector_bytes <= 64; m->vector_bytes *= 2) {
+        const bool whole = m->vector_bytes == 64;
+        assert_true(goes_past_caches(*state, one, m));
+        assert_int_equal(goes_past_caches(*state, sums, m), whole);
+        assert_int_equal(goes_past_caches(*state, two, m), whole);
+        assert_false(goes_past_caches(*state, doubles, m));
+    }
+#undef IMAGE
+#undef STAGE
+#undef SUM
+#undef RESULT
+}
+
+/* Half of the last cache, or twice those of the cores where memory is reached as fast. */
+static void small_results_stay(void **state)
+{
+    Machine *m = tessi_machine_default(*state);
+    m->cores = 4;
+    m->l2_bytes = 1 << 20;
+    m->l3_bytes = 64 << 20;
+    m->l3_gbs = 4 * m->memory_stream_gbs;
+    assert_int_equal(tessi_plan_stream_bytes(m), 32 << 20);
+    m->l3_gbs = m->memory_stream_gbs / 2;
+    assert_int_equal(tessi_plan_stream_bytes(m), 8 << 20);
+    m->l3_bytes = 8 << 20;
+    assert_int_equal(tessi_plan_stream_bytes(m), 4 << 20);
 }
 
 static void estimates_add_up(void **state)
@@ -720,6 +770,8 @@ int main(void)
                                         GRAPH_TEST(vectors_are_as_wide_as_plan_and_machine_allow),
                                         GRAPH_TEST(groups_say_what_they_cost),
                                         GRAPH_TEST(passes_without_a_kernel_are_not_fused),
+                                        GRAPH_TEST(lines_are_not_torn),
+                                        GRAPH_TEST(small_results_stay),
                                         GRAPH_TEST(estimates_add_up),
                                         GRAPH_TEST(little_runs_stay_on_one_thread),
                                         GRAPH_TEST(illegal_plans_are_refused),
