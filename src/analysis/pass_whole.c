@@ -196,21 +196,32 @@ static bool has_room(const Rewrite *r, ExprId id, int power)
     return has_room(r, e->arg[0], power) && (e->n_args < 2 || has_room(r, e->arg[1], power));
 }
 
-/* What a conversion to an integer becomes; none: it stays. */
-static ExprId converted(Rewrite *r, const Expr *e)
+/* A mean of three bytes, cast: the fraction is cut off, as quotients of integers have none, and what is no whole number
+ * is too far from the next one to round to it, by numbers of less than 2^31. */
+static ExprId quotient(Rewrite *r, const Expr *e, const Expr *x)
 {
-    Whole *w = r->user;
-    const ExprId real = e->arg[0];
-    const Expr *x = tessi_expr(r->from, real);
     Multiples m;
-    if (!tessi_is_integer(e->type) || tessi_type_info(e->type)->bytes > 2 || x->kind != EXPR_OP
-        || !of_value(r, real, 0, &m))
+    if (e->kind != EXPR_CAST || x->op != OP_DIV || x->type != TYPE_F64)
+        return none;
+    const Expr *divisor = tessi_expr(r->from, x->arg[1]);
+    const double by = divisor->kind == EXPR_CONST ? divisor->value.f : 0;
+    if (!(by >= 1 && by < HALF_WORD) || by != floor(by) || !of_value(r, x->arg[0], 0, &m)
+        || m.power < 0 || !has_room(r, x->arg[0], 0))
+        return none;
+    return op(r, OP_DIV, whole(r, x->arg[0], 0), number(r, by));
+}
+
+/* A sum whose value an integer holds, of which a cast cuts nothing off but what is positive. */
+static ExprId multiple(Rewrite *r, const Expr *e, const Expr *x)
+{
+    const ExprId real = e->arg[0];
+    Multiples m;
+    if (!of_value(r, real, 0, &m))
         return none;
     const int power = m.power < 0 ? -m.power : 0;
     const double lo = ldexp(m.lo, power), hi = ldexp(m.hi, power) + ldexp(1, power);
     const bool fits = lo >= 0 ? hi < HALF_WORD : -lo < HALF_WORD / 2 && hi < HALF_WORD / 2;
-    w->left = MOST_OPERATIONS;
-    if ((e->kind == EXPR_CAST && lo < 0) || power > 15 || (!fits && x->type == TYPE_F32)
+    if ((e->kind == EXPR_CAST && power && lo < 0) || power > 15 || (!fits && x->type == TYPE_F32)
         || !has_room(r, real, -power))
         return none;
     ExprId n = whole(r, real, -power);
@@ -219,8 +230,25 @@ static ExprId converted(Rewrite *r, const Expr *e)
         const ExprId odd = op(r, OP_AND, op(r, OP_SHR, n, digits), number(r, 1));
         n = op(r, OP_ADD, op(r, OP_ADD, n, number(r, ldexp(1, power - 1) - 1)), odd);
     }
+    return power ? op(r, OP_SHR, n, digits) : n;
+}
+
+/* What a conversion to an integer becomes; none: it stays. Integers of more than 16 bits are a step on the way to
+ * fewer, as where NumPy stores the low bits of a sum. */
+static ExprId converted(Rewrite *r, const Expr *e)
+{
+    Whole *w = r->user;
+    const Expr *x = tessi_expr(r->from, e->arg[0]);
+    const bool wide = tessi_type_info(e->type)->bytes > 2;
+    if (!tessi_is_integer(e->type) || x->kind != EXPR_OP
+        || (wide && (e->kind != EXPR_CAST || x->type != TYPE_F64 || tessi_is_unsigned(e->type))))
+        return none;
+    w->left = MOST_OPERATIONS;
+    const ExprId by = quotient(r, e, x), n = by.v ? by : multiple(r, e, x);
+    if (!n.v)
+        return none;
     w->any = true;
-    return tessi_expr_sat(r->to, e->type, power ? op(r, OP_SHR, n, digits) : n);
+    return tessi_expr_sat(r->to, e->type, n);
 }
 
 static ExprId change(Rewrite *r, ExprId id, const Expr *e)
