@@ -15,6 +15,7 @@ from ._engine import (
 
 _TINY = np.finfo(float).eps  # below it SciPy takes a weight for none
 _MOST_TERMS = 400
+_WRITTEN = 20    # terms of a sum over a range that compilation writes out, in integers where they are whole
 
 
 # ---- Stages
@@ -230,15 +231,18 @@ def _pipe_of(image):
     return Pipe(plain(image))
 
 
-def _follow(pipe, stages, made, sums=True):
-    """Stages along axes, each `(axis, function(pipe, axis, type))`; `sums`: they read doubles."""
+def _follow(pipe, stages, made, sums="reals"):
+    """Stages along axes, each `(axis, function(pipe, axis, type))`; `sums`: they read doubles, but those of "whole"
+    numbers, which are computed in integers of few bits."""
+    limits = bounds(made)
+    narrow = sums == "whole" and limits is not None and limits[1] < 1 << 16
     for n, (axis, stage) in enumerate(stages, 1):
-        pipe.read_wide = sums and n < len(stages)
+        pipe.read_wide = bool(sums) and not narrow and n < len(stages)
         stage(pipe, axis, made)
     pipe.read_wide = False
 
 
-def _passes(image, place, stages, sums=True):
+def _passes(image, place, stages, sums="reals"):
     """Runs stages along axes: in one program, or, of more than four dimensions, one by one."""
     if image.size == 0 or not stages:
         return place.copy_of(image.astype(place.dtype))
@@ -421,7 +425,7 @@ def _smoothed_difference(image, across, axis, mode, output, cval):
     stages = [
         (d, functools.partial(_gaussian_stage, [-1, 0, 1] if d == axis else across, modes[d], cval)) for d in axes
     ]
-    return _passes(image, Output(output, image), stages)
+    return _passes(image, Output(output, image), stages, "whole")
 
 
 @_by_parts
@@ -589,7 +593,8 @@ def _uniform(image, size, mode, origin, axes, *, output, cval):
         if s > 1:
             _check_origin(int(s), o)
             stages.append((axis, lambda pipe, d, made, s=int(s), o=o, m=m: _uniform1d(pipe, s, d, m, cval, o, made)))
-    return _passes(image, place, stages)
+    short = max(sequence(size, n), default=0) <= _WRITTEN
+    return _passes(image, place, stages, "whole" if short else "reals")
 
 
 def uniform_filter1d(input, size, axis=-1, output=None, mode="reflect", cval=0.0, origin=0):
@@ -618,7 +623,7 @@ def _extreme_filter1d(input, size, axis, output, mode, cval, origin, which):
     rule_of(mode)
     return _passes(
         image, Output(output, image),
-        [(axis, lambda pipe, d, made: _extreme1d(pipe, int(size), d, mode, cval, origin, made, which))], False,
+        [(axis, lambda pipe, d, made: _extreme1d(pipe, int(size), d, mode, cval, origin, made, which))], None,
     )
 
 
@@ -678,7 +683,7 @@ def _extreme_box(image, size, place, mode, cval, origin, axes, which):
             stages.append(
                 (axis, lambda pipe, d, made, s=int(s), o=o, m=m: _extreme1d(pipe, s, d, m, cval, o, made, which))
             )
-    return _passes(image, place, stages, False)
+    return _passes(image, place, stages, None)
 
 
 def minimum_filter(input, size=None, footprint=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None):
