@@ -58,10 +58,10 @@ TESS_FN float tess_scale_f32(float x, uint32_t u)
     p = fma(p, r, same(0x1.fffffcp-2f));                                                  \
     p = fma(p, r, same(1.0f));                                                            \
     p = fma(p, r, same(1.0f))
-#define TESS_EXP_LEAST_F32 (-104.0f) /* smaller ones give 0, larger than the most infinity */
+/* Less gives 0, by a factor of 0, since rounding what is below 2^-126 takes processors long; more gives infinity. */
+#define TESS_EXP_LEAST_F32 (-175.3f)
 #define TESS_EXP_MOST_F32  90.0f
 #define TESS_SAME_F32(x)   (x)
-
 /* 2^k * e^x */
 TESS_FN float tess_scaled_exp_f32(float x, int32_t k)
 {
@@ -74,13 +74,14 @@ TESS_FN float tess_exp_f32(float x)
 {
     return tess_scaled_exp_f32(x, 0);
 }
-/* e^x where the printer knows that x is not above 0, or NaN: 2^(n + 64) is a normal number for all n there are, so
- * that the last step alone rounds. */
+/* e^x where the printer knows that x is not above 0, or NaN. 2^(n + 24) is 0 for the least n, -151, and else a normal
+ * number, so that the last step alone rounds. */
+#define TESS_EXP_LOW_LEAST_F32 (-104.6f)
 TESS_FN float tess_exp_low_f32(float x)
 {
-    x = x < TESS_EXP_LEAST_F32 ? TESS_EXP_LEAST_F32 : x;
+    x = x < TESS_EXP_LOW_LEAST_F32 ? TESS_EXP_LOW_LEAST_F32 : x;
     TESS_EXP_STEPS_F32(float, fmaf, TESS_SAME_F32, x);
-    return p * tess_real_f32((tess_bits_f32(t) << 23) + ((127u + 64u) << 23)) * 0x1p-64f;
+    return p * tess_real_f32((tess_bits_f32(t) << 23) + ((127u + 24u) << 23)) * 0x1p-24f;
 }
 /* 2^r for the x = n + r, n integer and |r| <= 1/2, as p; t has n in its low bits. */
 #define TESS_EXP2_STEPS_F32(T, fma, same, x)                                     \
@@ -91,7 +92,7 @@ TESS_FN float tess_exp_low_f32(float x)
     p = fma(p, r, same(0x1.ebfbe6p-3f));                                         \
     p = fma(p, r, same(0x1.62e432p-1f));                                         \
     p = fma(p, r, same(1.0f))
-#define TESS_EXP2_LEAST_F32 (-151.0f)
+#define TESS_EXP2_LEAST_F32 (-253.0f) /* as TESS_EXP_LEAST_F32 */
 #define TESS_EXP2_MOST_F32  129.0f
 TESS_FN float tess_exp2_f32(float x)
 {
@@ -107,7 +108,6 @@ TESS_FN float tess_exp2_near_f32(float x)
     return tess_exp2_f32(x);
 }
 #endif
-
 /* x = 2^e * (1 + f), sqrt(1/2) <= 1 + f < sqrt(2); log(1 + f) = f + g. Any value for x that is not positive and
  * finite. */
 typedef struct tess_log_parts_f32 {
@@ -431,7 +431,7 @@ typedef struct tess_exp_parts_f64 {
 } tess_exp_parts_f64;
 TESS_FN tess_exp_parts_f64 tess_exp_split_f64(double hi, double lo)
 {
-    hi = hi < -746.0 ? -746.0 : hi;
+    hi = hi < -1417.4 ? -1417.4 : hi; /* as TESS_EXP_LEAST_F32 */
     hi = hi > 711.0 ? 711.0 : hi;
     double t = fma(hi, 0x1.71547652b82fep+0, TESS_ROUNDER_F64), n = t - TESS_ROUNDER_F64;
     double far = fma(-n, 0x1.62e42fefa39efp-1, hi);
@@ -460,7 +460,7 @@ TESS_FN double tess_exp_f64(double x)
 }
 TESS_FN double tess_exp2_f64(double x)
 {
-    x = x < -1100.0 ? -1100.0 : x;
+    x = x < -2045.0 ? -2045.0 : x;
     x = x > 1100.0 ? 1100.0 : x;
     double t = x + TESS_ROUNDER_F64, r = x - (t - TESS_ROUNDER_F64);
     tess_pair l = tess_pair_product(r, 0x1.62e42fefa39efp-1);
