@@ -16,8 +16,8 @@ function(embed symbol)
 endfunction()
 embed(tessi_embedded_prelude_c prelude/c.h prelude/c_math.h)
 embed(tessi_embedded_prelude_c_vector
-    prelude/c_vector.h prelude/c_casts.h prelude/c_each.h prelude/c_near.h prelude/c_pixels.h
-    prelude/c_dots.h)
+    prelude/c_vector.h prelude/c_casts.h prelude/c_vector_math.h prelude/c_each.h prelude/c_near.h
+    prelude/c_pixels.h prelude/c_dots.h)
 embed(tessi_embedded_prelude_cuda prelude/cuda.h prelude/c.h prelude/c_math.h)
 embed(tessi_embedded_prelude_opencl prelude/opencl.h prelude/c.h prelude/c_math.h)
 embed(tessi_cc_threads prelude/c_threads.c)

@@ -45,6 +45,8 @@
 /* A value of structure T. */
 #define TESS_MAKE_2(T, a, b)    ((T){ a, b })
 #define TESS_MAKE_3(T, a, b, c) ((T){ a, b, c })
+/* Whether to reduce a as a huge angle: always, as branches keep loops from vectors, unless it is known to be near. */
+#define TESS_REDUCE_HUGE(near, a) (!(near))
 typedef ptrdiff_t tess_idx; /* of coordinates */
 #define TESS_IDX_MIN INT64_MIN
 #define TESS_IDX_MAX INT64_MAX

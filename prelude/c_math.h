@@ -200,7 +200,6 @@ TESS_FN float tess_pow_f32(float x, float y)
     p = fma(p, r, tess_pow_terms[12]);
     p = fma(p, r, tess_pow_terms[13]);
     float power = (float)(p * tess_real_f64((tess_bits_f64(t) + 1023u) << 52));
-
     float halved = 0.5f * y;
     bool whole = truncf(y) == y, odd = whole & (truncf(halved) != halved);
     power = tess_flip_f32(power, tess_sign_f32(x) & ((uint32_t)0 - (uint32_t)odd));
@@ -228,6 +227,7 @@ typedef struct tess_angle_f32 {
     double angle;
     uint32_t quadrant;
 } tess_angle_f32;
+#define TESS_NO_ANGLE TESS_MAKE_2(tess_angle_f32, 0.0, 0u)
 /* For 2^15 <= a < inf, else anything: multiplies a's 24 bits with those 128 bits of 2/pi that do not give whole
  * turns. */
 TESS_FN tess_angle_f32 tess_reduce_huge_f32(float a)
@@ -247,15 +247,15 @@ TESS_FN tess_angle_f32 tess_reduce_huge_f32(float a)
     return TESS_MAKE_2(tess_angle_f32, fma(low, 0x1p-31, high) * (0x1.921fb54442d18p+0 * 0x1p-30),
                        (uint32_t)quadrant);
 }
-/* sin(|x| + shift * pi/2) */
-TESS_FN float tess_sin_of_quadrant_f32(float x, uint32_t shift)
+/* sin(|x| + shift * pi/2); near: |x| < 2^15, or NaN */
+TESS_FN float tess_sin_of_quadrant_f32(float x, uint32_t shift, bool near)
 {
     float a = fabsf(x), t = fmaf(a, 0x1.45f306p-1f, TESS_ROUNDER_F32), n = t - TESS_ROUNDER_F32;
     float r = fmaf(-n, 0x1.921fb6p+0f, a);
     r = fmaf(-n, -0x1.777a5cp-25f, r);
     r = fmaf(-n, -0x1.ee59dap-50f, r);
-    tess_angle_f32 h = tess_reduce_huge_f32(a);
-    bool huge = a >= 0x1p15f;
+    bool huge = !near & (a >= 0x1p15f);
+    tess_angle_f32 h = TESS_REDUCE_HUGE(near, a) ? tess_reduce_huge_f32(a) : TESS_NO_ANGLE;
     r = tess_select_f32(huge, (float)h.angle, r);
     uint32_t q = tess_select_u32(huge, h.quadrant, tess_bits_f32(t)) + shift;
     float z = r * r;
@@ -268,19 +268,19 @@ TESS_FN float tess_sin_of_quadrant_f32(float x, uint32_t shift)
 }
 TESS_FN float tess_sin_f32(float x)
 {
-    return tess_flip_f32(tess_sin_of_quadrant_f32(x, 0), tess_sign_f32(x));
+    return tess_flip_f32(tess_sin_of_quadrant_f32(x, 0, false), tess_sign_f32(x));
 }
 TESS_FN float tess_cos_f32(float x)
 {
-    return tess_sin_of_quadrant_f32(x, 1);
+    return tess_sin_of_quadrant_f32(x, 1, false);
 }
 TESS_FN float tess_tan_f32(float x)
 {
     float a = fabsf(x);
     double t = fma((double)a, 0x1.45f306dc9c883p-1, TESS_ROUNDER_F64), n = t - TESS_ROUNDER_F64;
     double r = fma(-n, 0x1.1a62633145c07p-54, fma(-n, 0x1.921fb54442d18p+0, (double)a));
-    tess_angle_f32 h = tess_reduce_huge_f32(a);
     bool huge = a >= 0x1p15f;
+    tess_angle_f32 h = TESS_REDUCE_HUGE(false, a) ? tess_reduce_huge_f32(a) : TESS_NO_ANGLE;
     r = tess_select_f64(huge, h.angle, r);
     uint32_t q = tess_select_u32(huge, h.quadrant, (uint32_t)tess_bits_f64(t));
     double z = r * r;

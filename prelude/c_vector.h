@@ -450,55 +450,5 @@ TESS_FN tess_line tess_lines_from(tess_lines lines, int k)
         return r;                                                        \
     }
 
-/* e^x. Where one instruction multiplies by powers of two and rounds once, it replaces eight; lanes that become 0 are
- * left out, since such results take it long. */
-#if TESS_GCC_X86 == 64
-#define TESS_FMA_16(a, b, c) __builtin_ia32_vfmaddps512_mask(a, b, c, -1, 4)
-#define TESS_SAME_16(x)      ((x) - (tess_f32v){ 0 })
-#define TESS_SCALE_16(p, n, x, least) \
-    __builtin_ia32_scalefps512_mask(  \
-        p, n, (tess_f32v){ 0 }, __builtin_ia32_cmpps512_mask(x, TESS_SAME_16(least), 5, -1, 4), 4)
-#define TESS_EXP_LOW_v(x)                                        \
-    TESS_EXP_STEPS_F32(tess_f32v, TESS_FMA_16, TESS_SAME_16, x); \
-    return TESS_SCALE_16(p, n, x, TESS_EXP_LOW_LEAST_F32)
-#define TESS_EXP_v(x)                                      \
-    TESS_MIN_v_f32(x, TESS_SAME_16(TESS_EXP_MOST_F32), x); \
-    TESS_EXP_LOW_v(x)
-#else
-#define TESS_EXP_LOW_v(x) TESS_EXP_LANES(v, exp_low, x)
-#define TESS_EXP_v(x)     TESS_EXP_LANES(v, exp, x)
-#endif
-#define TESS_EXP_LOW_v64(x) TESS_EXP_LANES(v64, exp_low, x)
-#define TESS_EXP_v64(x)     TESS_EXP_LANES(v64, exp, x)
-#define TESS_EXP_LANES(V, f, x)  \
-    tess_f32##V r = { 0 };       \
-    TESS_EACH_LANE(V)            \
-    r[i] = tess_##f##_f32(x[i]); \
-    return r
-#define TESS_VECTOR_EXP(V)                                 \
-    TESS_FN tess_f32##V tess_exp_low_f32##V(tess_f32##V x) \
-    {                                                      \
-        TESS_EXP_LOW_##V(x);                               \
-    }                                                      \
-    TESS_FN tess_f32##V tess_exp_f32##V(tess_f32##V x)     \
-    {                                                      \
-        TESS_EXP_##V(x);                                   \
-    }
-
-/* 2^x, as it suits the target. */
-#if TESS_GCC_X86 == 64
-#define TESS_EXP2_NEAR_v(x)                                       \
-    TESS_MIN_v_f32(x, TESS_SAME_16(TESS_EXP2_MOST_F32), x);       \
-    TESS_EXP2_STEPS_F32(tess_f32v, TESS_FMA_16, TESS_SAME_16, x); \
-    return TESS_SCALE_16(p, n, x, -151.0f)
-#else
-#define TESS_EXP2_NEAR_v(x) TESS_EXP_LANES(v, exp2_near, x)
-#endif
-#define TESS_EXP2_NEAR_v64(x) TESS_EXP_LANES(v64, exp2_near, x)
-#define TESS_VECTOR_EXP2_NEAR(V)                             \
-    TESS_FN tess_f32##V tess_exp2_near_f32##V(tess_f32##V x) \
-    {                                                        \
-        TESS_EXP2_NEAR_##V(x);                               \
-    }
 
 #endif

@@ -38,11 +38,12 @@ typedef unsigned long long uint64_t;
 #include <string.h>
 #endif
 
-#define TESS_FN                 __device__ __forceinline__
-#define TESS_BIG_FN             __device__ inline
-#define TESS_TABLE              static __constant__ const
-#define TESS_MAKE_2(T, a, b)    (T{ a, b })
-#define TESS_MAKE_3(T, a, b, c) (T{ a, b, c })
+#define TESS_FN                   __device__ __forceinline__
+#define TESS_BIG_FN               __device__ inline
+#define TESS_TABLE                static __constant__ const
+#define TESS_REDUCE_HUGE(near, a) ((a) >= 0x1p15f)
+#define TESS_MAKE_2(T, a, b)      (T{ a, b })
+#define TESS_MAKE_3(T, a, b, c)   (T{ a, b, c })
 
 /* Coordinates: 32 bits where every size and product of sizes fits. */
 #ifdef TESS_WIDE_INDEX

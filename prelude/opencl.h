@@ -41,11 +41,12 @@ typedef ulong uint64_t;
 #define rintf     rint
 #define copysignf copysign
 
-#define TESS_FN                 static inline
-#define TESS_BIG_FN             static
-#define TESS_TABLE              __constant
-#define TESS_MAKE_2(T, a, b)    ((T){ a, b })
-#define TESS_MAKE_3(T, a, b, c) ((T){ a, b, c })
+#define TESS_FN                   static inline
+#define TESS_BIG_FN               static
+#define TESS_TABLE                __constant
+#define TESS_REDUCE_HUGE(near, a) ((a) >= 0x1p15f)
+#define TESS_MAKE_2(T, a, b)      ((T){ a, b })
+#define TESS_MAKE_3(T, a, b, c)   ((T){ a, b, c })
 
 /* Coordinates: 32 bits where every size and product of sizes fits. */
 #ifdef TESS_WIDE_INDEX

@@ -319,6 +319,18 @@ static const char *truth_operator_line(const CWriter *w, Op op)
     }
 }
 
+/* Lane by lane, or as prelude/c_vector_math.h has it. */
+static const char *function_line(const CWriter *w, Op op, ScalarType t)
+{
+    const char *v = tessi_c_lanes(w), *name = tessi_op_info(op)->name;
+    if (t == TYPE_F32 && (op == OP_SIN || op == OP_COS))
+        return tessi_sprintf(w->arena, "TESS_VECTOR_TURN(%s, %s)", v, name);
+    if (t == TYPE_F32 && (op == OP_EXP || op == OP_EXP2_NEAR))
+        return tessi_sprintf(w->arena, "TESS_VECTOR_%s(%s)", op == OP_EXP ? "EXP" : "EXP2_NEAR", v);
+    return tessi_sprintf(w->arena, "TESS_VECTOR_%d(%s, %s, %s)", tessi_op_info(op)->n_args, v, name,
+                         brief(t));
+}
+
 static const char *operator_line(CWriter *w, Op op, ScalarType t, bool by)
 {
     const OpInfo *info = tessi_op_info(op);
@@ -355,12 +367,6 @@ static const char *operator_line(CWriter *w, Op op, ScalarType t, bool by)
                              integer(bytes, false), resized(w, "x", lane, bytes, false));
     case OP_FMA: return tessi_sprintf(w->arena, "TESS_VECTOR_FMA(%s, %s)", v, s);
     case OP_DOT: return tessi_sprintf(w->arena, "TESS_VECTOR_DOT(%s)", v);
-    case OP_EXP:
-    case OP_EXP2_NEAR:
-        if (t == TYPE_F32)
-            return tessi_sprintf(w->arena, "TESS_VECTOR_%s(%s)", op == OP_EXP ? "EXP" : "EXP2_NEAR",
-                                 v);
-        return tessi_sprintf(w->arena, "TESS_VECTOR_1(%s, %s, %s)", v, name, s);
     case OP_MIN:
     case OP_MAX:
         if (tessi_is_real(t))
@@ -372,7 +378,7 @@ static const char *operator_line(CWriter *w, Op op, ScalarType t, bool by)
     case OP_MUL:
         return tessi_sprintf(w->arena, "TESS_VECTOR_WRAPS(%s, %s, %s, %s, %s)", v, name,
                              info->infix, s, integer(bytes, true));
-    default: return tessi_sprintf(w->arena, "TESS_VECTOR_%d(%s, %s, %s)", info->n_args, v, name, s);
+    default: return function_line(w, op, t);
     }
 }
 

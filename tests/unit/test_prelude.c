@@ -254,6 +254,19 @@ static void low_exponentials_are_the_same(void **state)
     assert_true(same_f32(tess_exp_low_f32(-INFINITY), 0));
 }
 
+/* What lanes compute where no angle is far. */
+static void near_angles_are_the_same(void **state)
+{
+    (void)state;
+    for (uint64_t u = 0; u < 0x47000000; u += STRIDE) {
+        const float x = tess_real_f32((uint32_t)u);
+        for (uint32_t shift = 0; shift < 2; shift++)
+            assert_true(same_f32(tess_sin_of_quadrant_f32(x, shift, true),
+                                 tess_sin_of_quadrant_f32(x, shift, false)));
+    }
+    assert_true(isnan(tess_sin_of_quadrant_f32(NAN, 0, true)));
+}
+
 static void powers_of_two_are_exact(void **state)
 {
     (void)state;
@@ -405,6 +418,7 @@ int main(void)
         cmocka_unit_test(binary_functions_are_within_their_bounds),
         cmocka_unit_test(special_arguments_give_the_values_of_annex_f),
         cmocka_unit_test(low_exponentials_are_the_same),
+        cmocka_unit_test(near_angles_are_the_same),
         cmocka_unit_test(powers_of_two_are_exact),
         cmocka_unit_test(rounding_is_as_in_c),
         cmocka_unit_test(min_and_max_choose_the_second_for_nan),
