@@ -12,6 +12,7 @@
  *   - what is left is written out tap by tap, skipping those without weight; integers multiply once for equal weights.
  */
 #include <math.h>
+#include <stdlib.h>
 
 #include "graph/graph_taps.h"
 #include "graph/graph_transform.h"
@@ -36,108 +37,6 @@ static uint32_t count_used(const Taps *t)
     for (uint32_t k = 0; k < t->weights.n; k++)
         n += t->weights.used[k];
     return n;
-}
-
-/* ---- Looking at windows ---------------------------------------------------------------------- */
-
-/* Known when compiling, once the window's variables are. */
-static bool is_weight(Masks *m, ExprId id)
-{
-    const ExprList *list = tessi_expr_walk(&m->walk, m->to, &id, 1);
-    VEC_FOREACH (const ExprId, it, list) {
-        ExprKind kind = tessi_expr(m->to, *it)->kind;
-        if (kind == EXPR_LOAD || kind == EXPR_SCALAR || kind == EXPR_SIZE || kind == EXPR_INDEX
-            || kind == EXPR_WINDOW)
-            return false;
-    }
-    return true;
-}
-
-/* Depends on the window by the distances of its reads alone, and on no other window. */
-static bool is_value(Masks *m, ExprId id, WindowId w)
-{
-    bool reads = false;
-    const ExprList *list = tessi_expr_walk(&m->walk, m->to, &id, 1);
-    VEC_FOREACH (const ExprId, it, list) {
-        const Expr *e = tessi_expr(m->to, *it);
-        if (e->kind == EXPR_WINVAR || e->kind == EXPR_WINDOW || e->kind == EXPR_INDEX)
-            return false;
-        if (e->kind != EXPR_LOAD)
-            continue;
-        const Access *a = tessi_access(m->to, e->access);
-        for (uint32_t d = 0; d < a->n_dims; d++) {
-            if (a->dim[d].absolute)
-                return false;
-            for (uint32_t k = 0; k < a->dim[d].n_terms; k++)
-                if (a->dim[d].term[k].window.v != w.v)
-                    return false;
-        }
-        reads = true;
-    }
-    return reads;
-}
-
-/* The weights of all points; false when one is not known or not finite. */
-static bool find_weights(Masks *m, const Expr *e, ExprId weight, Taps *t)
-{
-    Graph *g = m->to;
-    const Window *w = tessi_window(g, e->window);
-    ExprId roots[2] = { weight, e->n_args > 1 ? e->arg[1] : none };
-    int32_t point[MAX_WINDOW_VARS];
-    Value x;
-    if (!tessi_matrix_init(&t->weights, g->arena, w))
-        return false;
-    for (uint32_t k = 0; k < MAX_WINDOW_VARS; k++)
-        point[k] = w->lo[k];
-    tessi_subst_begin(g, roots, 2, e->window);
-    uint32_t n = 0;
-    do {
-        x = tessi_value_int(1);
-        if (roots[1].v && !tessi_expr_is_const(g, tessi_subst_at(g, roots[1], point), &x))
-            return false;
-        t->weights.used[n] = x.i != 0;
-        t->weights.at[n] = tessi_is_real(t->type) ? tessi_value_real(1) : tessi_value_int(1);
-        if (weight.v && x.i && !tessi_expr_is_const(g, tessi_subst_at(g, weight, point), &x))
-            return false;
-        if (weight.v && t->weights.used[n])
-            t->weights.at[n] = x;
-        if (tessi_is_real(t->type) && !isfinite(t->weights.at[n].f))
-            return false;
-        n++;
-    } while (tessi_window_step(w, point));
-    return true;
-}
-
-/* A minimum of reals depends on the order only where there is a NaN, or zeros of both signs. */
-static bool takes_any_order(Reduction r, ScalarType t, FpMode fp)
-{
-    return r == REDUCE_ANY || r == REDUCE_ALL
-           || ((r == REDUCE_MIN || r == REDUCE_MAX) && (!tessi_is_real(t) || fp != FP_STRICT));
-}
-
-static bool find_taps(Masks *m, const Expr *e, Taps *t)
-{
-    *t = (Taps){ .reduction = e->reduction, .window = e->window, .type = e->type };
-    const Expr body = *tessi_expr(m->to, e->arg[0]);
-    ExprId weight = none;
-    bool is_sum = e->reduction == REDUCE_SUM;
-    int64_t points = tessi_window_points(tessi_window(m->to, e->window));
-    t->value = e->arg[0];
-    if (points <= 0 || points > MAX_WINDOW_POINTS || e->fused
-        || !(is_sum || takes_any_order(e->reduction, e->type, m->fp)))
-        return false;
-    if (is_sum && body.kind == EXPR_OP && body.op == OP_MUL) {
-        bool first = is_weight(m, body.arg[0]);
-        if (first || is_weight(m, body.arg[1])) {
-            weight = body.arg[!first];
-            t->value = body.arg[first];
-        }
-    }
-    if (weight.v && points > MAX_MASK_ELEMENTS)
-        return false;
-    if (!is_value(m, t->value, e->window) || (e->n_args > 1 && !is_weight(m, e->arg[1])))
-        return false;
-    return find_weights(m, e, weight, t);
 }
 
 /* ---- Splitting ------------------------------------------------------------------------------- */
@@ -651,29 +550,72 @@ static const char *not_separable(Masks *m, const Taps *t)
                          (unsigned)low.rank, low.error < 1 ? 2 : 3, 100 * low.error);
 }
 
-static ExprId as_asked(Masks *m, Taps *t, MethodRequest asked, ExprId now)
+static void start_form(Masks *m, const Taps *t, MethodRequest asked)
 {
-    const MaskForm start = { .stage = m->domain.name,
-                             .reduction = t->reduction,
-                             .points = t->weights.n,
-                             .asked = asked.method,
-                             .span = asked.span,
-                             .taps = count_used(t),
-                             .exact = !tessi_is_real(t->type) };
-    m->form = start;
-    t->method = asked.method;
-    t->filled = tessi_taps_filled(m, t->value);
-    ExprId done = combine(m, &m->domain, t, now);
-    if (!done.v) {
-        m->form = start;
-        m->form.fault = not_separable(m, t);
-        t->method = METHOD_DIRECT;
-        done = combine(m, &m->domain, t, now);
-    }
+    m->form = (MaskForm){ .stage = m->domain.name,
+                          .reduction = t->reduction,
+                          .points = t->weights.n,
+                          .asked = asked.method,
+                          .span = asked.span,
+                          .taps = count_used(t),
+                          .exact = !tessi_is_real(t->type) };
+}
+
+static void end_form(Masks *m, const Taps *t)
+{
     m->form.method = m->form.terms ? METHOD_SEPARABLE : METHOD_DIRECT;
     m->form.error_written = (m->form.taps + 1) * tessi_half_unit(t->type);
     if (m->form.taps > 1)
         VEC_PUSH(m->to->arena, &m->to->forms, m->form);
+}
+
+static ExprId as_asked(Masks *m, Taps *t, MethodRequest asked, ExprId now)
+{
+    start_form(m, t, asked);
+    t->method = asked.method;
+    t->filled = tessi_taps_filled(m, t->value);
+    ExprId done = combine(m, &m->domain, t, now);
+    if (!done.v) {
+        start_form(m, t, asked);
+        m->form.fault = not_separable(m, t);
+        t->method = METHOD_DIRECT;
+        done = combine(m, &m->domain, t, now);
+    }
+    end_form(m, t);
+    return done;
+}
+
+/* Neighbours have taps in common: some variable of the window goes on for longer than they are apart. */
+static bool overlaps(Masks *m, const Taps *t)
+{
+    const Window w = *tessi_window(m->to, t->window);
+    Axis axis;
+    for (uint32_t var = 0; var < w.n_vars; var++)
+        if (tessi_taps_axis(m, t->value, var, &axis)
+            && (int64_t)w.hi[var] - w.lo[var] >= llabs((int64_t)axis.dim.scale))
+            return true;
+    return false;
+}
+
+/* In parts, which neighbours share; none where it cannot be taken apart. */
+static ExprId with_condition(Masks *m, const Expr *window)
+{
+    Taps t;
+    if (!tessi_taps_where(m, window, &t) || !overlaps(m, &t))
+        return none;
+    start_form(m, &t, (MethodRequest){ .method = METHOD_AUTO });
+    t.filled = tessi_taps_filled(m, t.value);
+    ExprId done = split_any(m, &m->domain, &t);
+    if (!done.v)
+        done = tessi_taps_in_parts(m, &m->domain, &t);
+    if (!done.v)
+        done = tessi_taps_in_runs(m, &m->domain, &t);
+    if (!done.v)
+        return none;
+    end_form(m, &t);
+    /* Under a condition sums start from 0, which can be told where all is -0. */
+    if (t.reduction == REDUCE_SUM && tessi_is_real(t.type))
+        done = tessi_expr_op(m->to, OP_ADD, tessi_expr_real(m->to, t.type, 0.0), done, none);
     return done;
 }
 
@@ -736,6 +678,7 @@ static ExprId computed(Rewrite *r, const Expr *e)
     if (window.kind != EXPR_WINDOW)
         return now;
     MethodRequest asked = { .method = METHOD_AUTO };
+    ExprId parts;
     if (window.ref) {
         asked = r->to->requests.at[window.ref - 1];
         now = tessi_expr_window(r->to, REDUCE_SUM, window.window, window.arg[0], window.arg[1]);
@@ -748,9 +691,11 @@ static ExprId computed(Rewrite *r, const Expr *e)
     if (asked.method == METHOD_FFT)
         return by_transforms(m, asked, now);
     const bool known = !(m->choice.keeps_given && tessi_is_given_window(m->to, &m->walk, &window))
-                       && find_taps(m, &window, &t);
+                       && tessi_taps_find(m, &window, &t);
     if (known)
         now = as_asked(m, &t, asked, now);
+    else if (asked.method == METHOD_AUTO && (parts = with_condition(m, &window)).v)
+        return parts;
     if (asked.method == METHOD_DIRECT && m->fp == FP_FAST) /* planners would do otherwise */
         return tessi_expr_asked(r->to, now, asked);
     if (!known && asked.method == METHOD_SEPARABLE) {

@@ -36,6 +36,12 @@ typedef struct Taps {
     bool filled;    /* tessi_taps_filled, or made of such sums */
 } Taps;
 
+/* What a window reduces, by points; false where weights or shape are not known when compiling. */
+bool tessi_taps_find(Masks *m, const Expr *window, Taps *t);
+/* The same of a window with a condition that pixels decide: of all its points, where those that it leaves out have a
+ * value that changes nothing. Such sums of reals start from 0. */
+bool tessi_taps_where(Masks *m, const Expr *window, Taps *t);
+
 /* One variable of a window moves all reads along one dimension of the stage in the same way. */
 typedef struct Axis {
     uint32_t var;
