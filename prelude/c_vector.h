@@ -450,5 +450,4 @@ TESS_FN tess_line tess_lines_from(tess_lines lines, int k)
         return r;                                                        \
     }
 
-
 #endif
