@@ -392,7 +392,38 @@ TESS_FN tess_line tess_lines_from(tess_lines lines, int k)
         TESS_FMA_##V##_##s(a, b, c);                                                 \
     }
 
-/* The same with the other sign: GCC leaves the former alone, but takes the sign into what it finds in the lanes
+/* Quotients of doubles by a number d from 1 to 2^60 whose inverse rounds to one so near that x times it is less than a
+ * unit in the last place off: what that leaves of x is no longer than a double, and corrects it to what division gives
+ * (P. Markstein, IBM J. Res. Dev. 34, 1990). Vectors with a lane so small or so large that a product on the way may be
+ * rounded twice divide. Narrower vectors are divided as fast. */
+#if TESS_GCC_X86 == 64
+#define TESS_QUOTIENT_LEAST ((long long)(1023 - 900) << 52)
+#define TESS_QUOTIENT_MOST  ((long long)(1023 + 900) << 52)
+#define TESS_QUOTIENT_IS_FAR(T, size)                                                         \
+    !__builtin_ia32_kortestzqi(                                                               \
+        __builtin_ia32_ucmpq512_mask((size)-1, (T){ 0 } + (TESS_QUOTIENT_LEAST - 1), 1, 255), \
+        __builtin_ia32_ucmpq512_mask(size, (T){ 0 } + TESS_QUOTIENT_MOST, 6, 255))
+#define TESS_VECTOR_QUOTIENT(V)                                                     \
+    TESS_FN tess_f64##V tess_quotient_f64##V(tess_f64##V x, double d)               \
+    {                                                                               \
+        TESS_LANE_ARRAY(V, long long, bits);                                        \
+        const tess_f64##V zero = { 0 }, by = zero + d, inverse = zero + 1 / d;      \
+        const bits size = (bits)x & INT64_MAX;                                      \
+        if (__builtin_expect(TESS_QUOTIENT_IS_FAR(bits, size), 0))                  \
+            return x / by;                                                          \
+        const tess_f64##V near = x * inverse, left = tess_fma_f64##V(-near, by, x); \
+        const bits result = (bits)tess_fma_f64##V(left, inverse, near);             \
+        return (tess_f64##V)(result | ((bits)near & INT64_MIN)); /* -0 too */       \
+    }
+#else
+#define TESS_VECTOR_QUOTIENT(V)                                       \
+    TESS_FN tess_f64##V tess_quotient_f64##V(tess_f64##V x, double d) \
+    {                                                                 \
+        return x / d;                                                 \
+    }
+#endif
+
+/* The other sign: GCC leaves the former alone, but takes the sign into what it finds in the lanes
  * (prelude/c.h). */
 #if TESS_GCC_X86 == 64 || (TESS_GCC_X86 && defined(__FMA__))
 #define TESS_NEG_v_f32(a)   return -a

@@ -212,6 +212,7 @@ void tessi_c_use_pairs(CWriter *w, ScalarType t);
 void tessi_c_use_fours(CWriter *w);
 /* An operator that gains from knowing that its second operand is the same in all lanes (`by`). */
 bool tessi_c_vector_by(Op op, ScalarType t);
+void tessi_c_use_quotient(CWriter *w); /* of doubles, by a constant */
 void tessi_c_use_operator(CWriter *w, Op op, ScalarType t, bool by);
 void tessi_c_use_conversion(CWriter *w, ScalarType to, ScalarType from, bool saturates);
 

@@ -1,4 +1,6 @@
 /* Vectors in C: each operation is one of C on vector types, or a call of prelude/c_vector.h. */
+#include <math.h>
+
 #include "emit/c_private.h"
 
 static const char *brief(ScalarType t)
@@ -298,8 +300,32 @@ static void narrowed(CWriter *w, ScalarType t, LExprId id)
     tessi_c_expr(w, id, plain ? C_LOOSE : C_UNARY);
 }
 
+/* A quotient of doubles by a constant that two products give (prelude/c_vector.h): what is 1 / by off shows in its
+ * product with `by`. */
+static bool is_quotient(const CWriter *w, const LExpr *e)
+{
+    if (e->op != OP_DIV || tessi_lexpr(w->p, e->arg[0])->type != TYPE_F64 || w->lane_bytes != 8)
+        return false;
+    const LExpr *by = tessi_lexpr(w->p, tessi_c_through(w, e->arg[1]));
+    return by->kind == LEXPR_CONST && by->value.f > 1 && by->value.f <= 0x1p60
+           && fabs(fma(1 / by->value.f, by->value.f, -1)) <= 0x1p-54;
+}
+
+static int quotient(CWriter *w, const LExpr *e)
+{
+    tessi_c_use_quotient(w);
+    call(w, "quotient", TYPE_F64);
+    tessi_c_expr(w, e->arg[0], C_LOOSE);
+    tessi_text_add(&w->line, ", ");
+    tessi_c_expr(w, tessi_c_through(w, e->arg[1]), C_LOOSE);
+    tessi_text_add(&w->line, ")");
+    return C_PRIMARY;
+}
+
 static int operation(CWriter *w, const LExpr *e)
 {
+    if (is_quotient(w, e))
+        return quotient(w, e);
     ScalarType t = tessi_lexpr(w->p, e->arg[e->op == OP_SELECT ? 1 : 0])->type;
     bool comparison = tessi_op_info(e->op)->result == 'B';
     const bool by = e->n_args == 2 && tessi_lexpr(w->p, e->arg[1])->kind == LEXPR_SPLAT

@@ -398,6 +398,13 @@ void tessi_c_use_operator(CWriter *w, Op op, ScalarType t, bool by)
         use(w, &w->vector_operators, line);
 }
 
+void tessi_c_use_quotient(CWriter *w)
+{
+    tessi_c_use_operator(w, OP_FMA, TYPE_F64, false);
+    use(w, &w->vector_operators,
+        tessi_sprintf(w->arena, "TESS_VECTOR_QUOTIENT(%s)", tessi_c_lanes(w)));
+}
+
 /* ---- Conversions ------------------------------------------------------------------------------------------------- */
 
 /* Truth values of any type. */

@@ -2,6 +2,7 @@
 for each loop of the text that computes in vectors there is a loop of the assembly with arithmetic on registers of the
 machine's full width. Every other program has its turn (tool.turn). What is not installed is skipped."""
 import pathlib
+import random
 import re
 import shutil
 import subprocess
@@ -167,6 +168,28 @@ def check_longs(folder, machine, flags, register):
     outputs = [word for number in range(LONGS.count(":clamp")) for word in ("-o", folder / f"longs{number}.npy")]
     code, _, errors = tool.run("run", source, *inputs, *outputs, "--verify", "-q", described)
     tool.check(f"lanes of 64 bits for {machine}", code == 0, errors)
+    check_quotients(folder, described)
+
+
+def check_quotients(folder, described):
+    """Quotients of doubles by constants are made of products where that gives each the value that division has: for
+    what no product holds exactly, and for divisors whose inverse is too far from a double, as 1 / 49, they divide."""
+    divisors = ("5.0d", "3.0d", "1.5d", "49.0d", "0.3d", "1.0e200d")
+    source, values = folder / "quotients.tess", folder / "values.txt"
+    source.write_text("parameter N;\nvector#1 double X[N];\n" + "".join(
+        f"stencil q{n}(vector#1 double X) {{ return X / {by}; }}\n" for n, by in enumerate(divisors)
+    ) + "return " + ", ".join(f"q{n}(X)" for n in range(len(divisors))) + ";\n")
+    rng = random.Random(7)
+    special = ["0", "-0", "nan", "inf", "-inf", "5e-324", "-1e-310", "2.5e-308", "1e-272", "1e272", "1.7e308"]
+    values.write_text("\n".join(
+        special[n // 9 % len(special)] if n % 9 == 4 else repr(rng.uniform(-9, 9) * 10.0**rng.randint(-30, 30))
+        for n in range(1500)
+    ))
+    outputs = [word for n in range(len(divisors)) for word in ("-o", folder / f"quotient{n}.npy")]
+    code, _, errors = tool.run("run", source, values, *outputs, "--verify", "--fp=strict", "-q", described)
+    tool.check(f"quotients for {described}", code == 0, errors)
+    code, text, errors = tool.run("explain", source, "--dump=c", "--fp=strict", described)
+    tool.check(f"quotients for {described} are products", text.count("tess_quotient_f64v64(") == 3, errors)
 
 
 with tool.workspace() as place:
