@@ -44,39 +44,6 @@ static void point_wise_stages_are_inlined(void **state)
     assert_null(tessi_plan_verify(*state, p, g));
 }
 
-/* The group that computes the stage of that name; NULL: none does. */
-static const PlanGroup *group_with(const Graph *g, const Plan *p, const char *name)
-{
-    VEC_FOREACH (const PlanGroup, group, &p->groups)
-        VEC_FOREACH (const StageId, id, &group->members)
-            if (tessi_streq(tessi_stage(g, *id)->name, name))
-                return group;
-    return NULL;
-}
-
-/* Where it is largest is found without an image of what is compared, in a second round of the same group: a column's
- * maximum is read at the point. */
-static void reductions_take_what_reads_their_own_line(void **state)
-{
-    const char *text = "graph t param L, M, K image V[L, M, M] float image W[K] float "
-                       "stage V[L, M, M] float = image V stage W[K] float = image W "
-                       "stage most[M, M] float = reduce max V along 0 "
-                       "stage where[L, M, M] float = select(V == most@[(0,1,1),(0,1,2)], V, -V) "
-                       "stage first[M, M] float = reduce min where along 0 "
-                       "stage ends[L, M, M] float = V * W@[(0,1,2)]:clamp "
-                       "stage least[M, M] float = reduce min ends along 0 "
-                       "stage next[L, M, M] float = V * most@[(0,1,2),(0,1,1)] "
-                       "stage low[M, M] float = reduce min next along 0 "
-                       "output first[M, M] float = first output least[M, M] float = least "
-                       "output low[M, M] float = low";
-    Graph *g = testing_read(*state, text, NULL);
-    Plan *p = choose(*state, g);
-    assert_int_equal(placed(g, p, "where")->placement, PLACE_INLINE);
-    assert_int_equal(placed(g, p, "ends")->placement, PLACE_MEMORY); /* W may be shorter */
-    assert_ptr_equal(group_with(g, p, "first"), group_with(g, p, "most"));
-    assert_ptr_not_equal(group_with(g, p, "low"), group_with(g, p, "most")); /* of other lines */
-}
-
 static void dear_stages_are_not_repeated(void **state)
 {
     Graph *g = testing_read(*state,
@@ -793,7 +760,6 @@ static void little_runs_stay_on_one_thread(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { GRAPH_TEST(point_wise_stages_are_inlined),
-                                        GRAPH_TEST(reductions_take_what_reads_their_own_line),
                                         GRAPH_TEST(dear_stages_are_not_repeated),
                                         GRAPH_TEST(tables_are_not_looked_up_again),
                                         GRAPH_TEST(rows_share_what_they_read),

@@ -294,9 +294,65 @@ static void fewer_turns_are_one_where_strips_are_short(void **state)
     assert_true(turns[PLAN_SMALL] > 1);
 }
 
+/* The group that computes the stage of that name; NULL: none does. */
+static const PlanGroup *group_with(const Graph *g, const Plan *p, const char *name)
+{
+    VEC_FOREACH (const PlanGroup, group, &p->groups)
+        VEC_FOREACH (const StageId, id, &group->members)
+            if (tessi_streq(tessi_stage(g, *id)->name, name))
+                return group;
+    return NULL;
+}
+
+/* Where it is largest is found without an image of what is compared, in a second round of the same group: a column's
+ * maximum is read at the point. */
+static void reductions_take_what_reads_their_own_line(void **state)
+{
+    const char *text = "graph t param L, M, K image V[L, M, M] float image W[K] float "
+                       "stage V[L, M, M] float = image V stage W[K] float = image W "
+                       "stage most[M, M] float = reduce max V along 0 "
+                       "stage where[L, M, M] float = select(V == most@[(0,1,1),(0,1,2)], V, -V) "
+                       "stage first[M, M] float = reduce min where along 0 "
+                       "stage ends[L, M, M] float = V * W@[(0,1,2)]:clamp "
+                       "stage least[M, M] float = reduce min ends along 0 "
+                       "stage next[L, M, M] float = V * most@[(0,1,2),(0,1,1)] "
+                       "stage low[M, M] float = reduce min next along 0 "
+                       "output first[M, M] float = first output least[M, M] float = least "
+                       "output low[M, M] float = low";
+    Graph *g = testing_read(*state, text, NULL);
+    const Plan *p = plan_for_gpu(*state, text);
+    assert_null(tessi_plan_verify(*state, p, g));
+    assert_null(group_with(g, p, "where"));
+    assert_non_null(group_with(g, p, "ends")); /* W may be shorter */
+    assert_ptr_equal(group_with(g, p, "first"), group_with(g, p, "most"));
+    assert_ptr_not_equal(group_with(g, p, "low"), group_with(g, p, "most")); /* of other lines */
+}
+
+/* Pieces of a lattice are several points of a thread, and both channels one kernel; pieces with a gap are not. */
+static void lattices_are_register_tiles(void **state)
+{
+    const char *text =
+        "graph t param M, N image X[M, N] uint8 stage X[M, N] uint8 = image X "
+        "stage o.a[M, 2*N] uint8 piece [0, 0] step [1, 2] count [M, N] = X "
+        "piece [0, 1] step [1, 2] count [M, N] = X "
+        "stage o.b[M, 2*N] uint8 piece [0, 0] step [1, 2] count [M, N] = X "
+        "piece [0, 1] step [1, 2] count [M, N] = min(X, 7u8) "
+        "stage p[M, 3*N] uint8 piece [0, 0] step [1, 3] count [M, N] = X "
+        "piece [0, 1] step [1, 3] count [M, N] = X "
+        "output o[M, 2*N] { a uint8 = o.a, b uint8 = o.b } output p[M, 3*N] uint8 = p";
+    Graph *g = testing_read(*state, text, NULL);
+    const Plan *p = plan_for_gpu(*state, text);
+    assert_null(tessi_plan_verify(*state, p, g));
+    assert_ptr_equal(group_with(g, p, "o.a"), group_with(g, p, "o.b"));
+    assert_true(tessi_level_outputs(&group_with(g, p, "o.a")->levels, 0) > 1);
+    assert_int_equal(tessi_level_outputs(&group_with(g, p, "p")->levels, 0), 1);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { GRAPH_TEST(bytes_of_tiles_take_whole_registers),
+    const struct CMUnitTest tests[] = { GRAPH_TEST(reductions_take_what_reads_their_own_line),
+                                        GRAPH_TEST(lattices_are_register_tiles),
+                                        GRAPH_TEST(bytes_of_tiles_take_whole_registers),
                                         GRAPH_TEST(channels_are_stored_by_few_columns),
                                         GRAPH_TEST(channels_share_a_kernel),
                                         GRAPH_TEST(channels_are_placed_together),
