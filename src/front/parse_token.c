@@ -138,15 +138,34 @@ const char *tessi_parse_shown(const Parser *p, uint32_t token)
                          cut ? "..." : "");
 }
 
+/* `X:clamp[..]` in the body of a stencil: rules stand where it is called. */
+static void help_with_border_rule(Parser *p, Diag *d)
+{
+    Border rule;
+    const Token *at = p->tokens + p->at;
+    if (p->forma || !p->at || p->at + 1 >= p->n_tokens || at[-1].kind != TOK_NAME
+        || at[0].kind != TOK_COLON || at[1].kind != TOK_NAME)
+        return;
+    const Name image = tessi_parse_token_name(p, p->at - 1),
+               name = tessi_parse_token_name(p, p->at + 1);
+    if (tessi_border_by_name(name.text, &rule))
+        tessi_diag_help(p->diags, d,
+                        "a border rule stands where a stencil is given the image: f(%s:%s)",
+                        image.text, name.text);
+}
+
 Diag *tessi_parse_unexpected(Parser *p, const char *expected)
 {
     if (p->panic)
         return NULL;
     bool reported = tessi_parse_peek(p) == TOK_BROKEN;
     p->panic = true;
-    return reported ? NULL
-                    : tessi_diag(p->diags, DIAG_UNEXPECTED, tessi_parse_token_span(p, p->at),
-                                 expected, tessi_parse_shown(p, p->at));
+    if (reported)
+        return NULL;
+    Diag *d = tessi_diag(p->diags, DIAG_UNEXPECTED, tessi_parse_token_span(p, p->at), expected,
+                         tessi_parse_shown(p, p->at));
+    help_with_border_rule(p, d);
+    return d;
 }
 
 bool tessi_parse_enter(Parser *p)
