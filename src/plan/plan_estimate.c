@@ -23,10 +23,12 @@ const Stage *tessi_estimate_domain(const Estimator *c, StageId id)
 double tessi_plan_most_points(const Graph *g, const int64_t *params)
 {
     double most = 0;
+    const Stage *last = NULL; /* most stages are as large as the one before */
     GRAPH_FOREACH_STAGE (g, id) {
-        if (tessi_stage(g, id)->kind == STAGE_INPUT)
-            continue;
         const Stage *s = tessi_plan_domain(g, id);
+        if (tessi_stage(g, id)->kind == STAGE_INPUT || (last && tessi_stage_same_domain(last, s)))
+            continue;
+        last = s;
         double points = 1;
         int64_t n;
         for (uint8_t d = 0; d < s->n_dims; d++)

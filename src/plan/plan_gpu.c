@@ -238,11 +238,11 @@ static int64_t few_columns(const Chooser *c, const PlanGroup *group)
     enum { MANY = 256 };
     const Stage *s = tessi_stage(c->f->g, group->members.at[0]);
     int64_t n;
+    if (s->n_dims < 2)
+        return 0;
     const int x = s->n_dims - 1;
-    const bool lattice = s->kind == STAGE_COMPUTE && tessi_stage_lattice(c->f->g, s);
-    const SizeId size = lattice ? s->pieces.at[0].count[x < 0 ? 0 : x] : s->size[x < 0 ? 0 : x];
-    const bool known = s->n_dims >= 2 && tessi_size_is_const(c->f->g, size, &n);
-    return known && n < MANY ? n : 0;
+    const SizeId size = tessi_stage_lattice(c->f->g, s) ? s->pieces.at[0].count[x] : s->size[x];
+    return tessi_size_is_const(c->f->g, size, &n) && n < MANY ? n : 0;
 }
 
 /* Threads of a block beyond the last column have nothing to do: they stand in more rows instead. */

@@ -23,10 +23,12 @@ static bool has_whole_lines(const Graph *g, const Plan *p, const Stage *s)
 /* The box is of the very line of a stage that goes along the dimension `along`, counted from 1. */
 static bool is_own_line(const NeedBox *box, const Stage *of)
 {
-    for (uint8_t d = 0; d < of->n_dims; d++) {
-        const AccessRange *r = &box->dim[d];
-        const int from = d + 1 < of->along ? d : d + 1;
-        if (r->dynamic || r->src != from || r->scale != 1 || r->base.v || r->lo || r->hi)
+    for (int d = 0; d <= of->n_dims; d++) { /* of what it reduces */
+        const int own = tessi_stage_from_source(of, d);
+        if (own < 0)
+            continue;
+        const AccessRange *r = &box->dim[own];
+        if (r->dynamic || r->src != d || r->scale != 1 || r->base.v || r->lo || r->hi)
             return false;
     }
     return true;
