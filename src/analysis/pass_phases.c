@@ -310,7 +310,21 @@ static bool find_lattice(Phases *p, StageId id)
     return p->unfit[id.v] == was;
 }
 
-/* Goes from compositions to those who read them; false when some have to be stored after all. */
+/* All that read the composition can be split by its classes. */
+static bool can_be_split(const Phases *p, StageId id)
+{
+    const Stage *s = tessi_stage(p->g, id);
+    VEC_FOREACH (const Read, read, &p->reads[id.v]) {
+        const Stage *by = tessi_stage(p->g, read->by);
+        if (!can_be_composed(p, read->by) || p->unfit[read->by.v] || s->repeat != by->repeat
+            || !is_by_class(p, tessi_access(p->g, read->access), by))
+            return false;
+    }
+    return true;
+}
+
+/* Goes from compositions to those who read them; false when some have to be stored after all. One whose classes a
+ * single read does not know splits none of its readers: those of theirs would be thought of as split, too. */
 static bool spread(Phases *p)
 {
     bool all = true;
@@ -320,15 +334,12 @@ static bool spread(Phases *p)
         all &= find_lattice(p, id);
         if (!is_composed(p, id) || p->stays[id.v])
             continue;
-        VEC_FOREACH (const Read, read, &p->reads[id.v]) {
-            const Access *a = tessi_access(p->g, read->access);
-            const Stage *s = tessi_stage(p->g, id), *by = tessi_stage(p->g, read->by);
-            if (can_be_composed(p, read->by) && !p->unfit[read->by.v] && s->repeat == by->repeat
-                && is_by_class(p, a, by))
-                widen(p, a, p->split[read->by.v].step);
-            else
-                all &= !leave(p, id);
+        if (!can_be_split(p, id)) {
+            all &= !leave(p, id);
+            continue;
         }
+        VEC_FOREACH (const Read, read, &p->reads[id.v])
+            widen(p, tessi_access(p->g, read->access), p->split[read->by.v].step);
     }
     return all;
 }

@@ -40,63 +40,9 @@ SizeId tessi_lower_size_expr(Lower *l, const TExpr *e)
 }
 
 /* ---- a <= b for all parameters >= 1 ---------------------------------------------------------- */
-/* The size with term k replaced by `by` times the term's coefficient divided by `divisor`. */
-static SizeId replace_term(Graph *g, SizeId whole, SizeId atom, int64_t coef, SizeId by,
-                           int64_t divisor)
-{
-    SizeId rest = tessi_size_sub(g, whole, tessi_size_scale(g, atom, coef));
-    return tessi_size_add(g, rest, tessi_size_scale(g, by, coef / divisor));
-}
-
-static bool never_negative(Graph *g, SizeId d, int depth)
-{
-    int64_t c;
-    if (tessi_size_is_const(g, d, &c))
-        return c >= 0;
-    if (depth == 0)
-        return false;
-    Size s = *tessi_size(g, d);
-    if (s.kind == SIZE_OF_PARAM)
-        return true;
-    if (s.kind == SIZE_OF_FLOORDIV)
-        return never_negative(g, s.a, depth - 1);
-    if (s.kind == SIZE_OF_MIN)
-        return never_negative(g, s.a, depth - 1) && never_negative(g, s.b, depth - 1);
-    if (s.kind == SIZE_OF_MAX)
-        return never_negative(g, s.a, depth - 1) || never_negative(g, s.b, depth - 1);
-    if (s.kind != SIZE_OF_AFFINE)
-        return false;
-    int64_t low = s.constant; /* with every atom at its least */
-    bool simple = true;
-    for (uint32_t k = 0; k < s.n_terms; k++) {
-        bool counts = s.coef[k] > 0 && tessi_size(g, s.atom[k])->kind == SIZE_OF_PARAM;
-        simple &= counts && tessi_add_i64(low, s.coef[k], &low);
-    }
-    if (simple && low >= 0)
-        return true;
-    for (uint32_t k = 0; k < s.n_terms; k++) {
-        Size atom = *tessi_size(g, s.atom[k]);
-        int64_t coef = s.coef[k];
-        bool either =
-            (atom.kind == SIZE_OF_MIN && coef < 0) || (atom.kind == SIZE_OF_MAX && coef > 0);
-        bool both =
-            (atom.kind == SIZE_OF_MIN && coef > 0) || (atom.kind == SIZE_OF_MAX && coef < 0);
-        if (atom.kind == SIZE_OF_FLOORDIV && coef < 0 && coef % atom.constant == 0)
-            return never_negative(g, replace_term(g, d, s.atom[k], coef, atom.a, atom.constant),
-                                  depth - 1);
-        if (!either && !both)
-            continue;
-        bool first = never_negative(g, replace_term(g, d, s.atom[k], coef, atom.a, 1), depth - 1);
-        if (either ? first : !first)
-            return first;
-        return never_negative(g, replace_term(g, d, s.atom[k], coef, atom.b, 1), depth - 1);
-    }
-    return false;
-}
-
 bool tessi_size_at_most(Graph *g, SizeId a, SizeId b)
 {
-    return a.v == b.v || never_negative(g, tessi_size_sub(g, b, a), 5);
+    return a.v == b.v || tessi_size_never_negative(g, tessi_size_sub(g, b, a), 1);
 }
 
 /* ---- reach of a stencil ---------------------------------------------------------------------- */

@@ -14,12 +14,6 @@ static void widen(Graph *g, int64_t coef, SizeId lo, SizeId hi, SizeId *low, Siz
     *high = tessi_size_add(g, *high, tessi_size_scale(g, coef < 0 ? lo : hi, coef));
 }
 
-static bool is_never_negative(const Graph *g, SizeId id)
-{
-    int64_t value;
-    return tessi_size_is_const(g, id, &value) && value >= 0;
-}
-
 static bool stays_inside(const Inside *in, const AccessDim *d, SizeId extent)
 {
     Graph *g = in->g;
@@ -36,7 +30,7 @@ static bool stays_inside(const Inside *in, const AccessDim *d, SizeId extent)
         widen(g, d->term[k].coef, lo, hi, &low, &high);
     }
     SizeId room = tessi_size_sub(g, tessi_size_sub(g, extent, one), high);
-    return is_never_negative(g, low) && is_never_negative(g, room);
+    return tessi_size_never_negative(g, low, 0) && tessi_size_never_negative(g, room, 0);
 }
 
 static ExprId change(Rewrite *r, ExprId id, const Expr *e)

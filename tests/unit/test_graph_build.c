@@ -54,6 +54,48 @@ static void test_size_division(void **state)
     }
 }
 
+/* Sums of parameters, quotients and extremes: what is proved holds for all parameters, and some of it is proved. */
+static void test_size_never_negative(void **state)
+{
+    enum { ATOMS = 8 };
+    Graph *g = testing_graph(*state, TYPE_F32);
+    const SizeId m = tessi_size_param(g, 0), n = tessi_size_param(g, 1);
+    const SizeId atom[ATOMS] = { m,
+                                 n,
+                                 tessi_size_floordiv(g, m, 2),
+                                 tessi_size_floordiv(g, m, 4),
+                                 tessi_size_floordiv(g, m, 12),
+                                 tessi_size_floordiv(g, n, 3),
+                                 tessi_size_min(g, m, n),
+                                 tessi_size_max(g, tessi_size_floordiv(g, m, 4), n) };
+    const SizeId bands = tessi_size_sub(g, tessi_size_scale(g, atom[2], 2),
+                                        tessi_size_scale(g, tessi_size_floordiv(g, m, 16), 16));
+    assert_true(tessi_size_never_negative(g, bands, 0));
+    assert_false(tessi_size_never_negative(g, tessi_size_sub(g, bands, tessi_size_const(g, 1)), 1));
+    uint32_t seed = 1, proved = 0;
+    for (int draw = 0; draw < 20000; draw++) {
+        SizeId sum = tessi_size_const(g, 0);
+        for (int k = 0; k < 4; k++) {
+            seed = seed * 1664525u + 1013904223u;
+            const int64_t coef = (int64_t)(seed >> 16) % 13 - 6;
+            sum = tessi_size_add(g, sum,
+                                 k ? tessi_size_scale(g, atom[seed >> 29], coef)
+                                   : tessi_size_const(g, coef));
+        }
+        const int64_t least = draw % 2;
+        if (!tessi_size_never_negative(g, sum, least))
+            continue;
+        proved++;
+        for (int64_t k = 0; k < 900; k++) {
+            const int64_t params[2] = { least + k % 30, least + k / 30 };
+            int64_t value;
+            assert_true(tessi_size_eval(g, sum, params, &value));
+            assert_true(value >= 0);
+        }
+    }
+    assert_true(proved > 500);
+}
+
 static void test_size_extrema_and_overflow(void **state)
 {
     Graph *g = testing_graph(*state, TYPE_F32);
@@ -274,6 +316,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         GRAPH_TEST(test_sizes_are_canonical),
         GRAPH_TEST(test_size_division),
+        GRAPH_TEST(test_size_never_negative),
         GRAPH_TEST(test_size_extrema_and_overflow),
         GRAPH_TEST(test_equal_expressions_are_one),
         GRAPH_TEST(test_folding_is_exact),
