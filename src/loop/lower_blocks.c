@@ -50,6 +50,19 @@ static LExprId around(Lower *l, LExprId k, LExprId from, LExprId to)
     return tessi_l_select(l, tessi_l_op(l, OP_LT, k, from), k, beyond);
 }
 
+/* The last block begins where it is whole, as far as blocks may begin there: it computes some points again, and few
+ * one by one. */
+static LExprId no_later(const Blocks *b, int k, LExprId first)
+{
+    Lower *l = b->l;
+    if (!b->begins[k])
+        return first;
+    const LExprId beyond = tessi_l_op(l, OP_SUB, b->end[k], tessi_l_int(l, b->size[k]));
+    LExprId last = tessi_kernel_blocks(l, beyond, b->begins[k]);
+    last = tessi_l_op(l, OP_MUL, last, tessi_l_int(l, b->begins[k]));
+    return tessi_l_op(l, OP_MIN, first, tessi_l_op(l, OP_MAX, last, tessi_l_int(l, 0)));
+}
+
 void tessi_blocks_edges(Blocks *b)
 {
     Lower *l = b->l;
@@ -73,8 +86,8 @@ void tessi_blocks_edges(Blocks *b)
     row =
         tessi_l_select(l, in_row, around(l, row, y_from, y_to), tessi_l_op(l, OP_ADD, row, y_from));
     column = tessi_l_select(l, in_row, column, around(l, column, x_from, x_to));
-    b->first[0] = tessi_scope_let(l, "block_y", start(b, 0, row));
-    b->first[1] = tessi_scope_let(l, "block_x", start(b, 1, column));
+    b->first[0] = tessi_scope_let(l, "block_y", no_later(b, 0, start(b, 0, row)));
+    b->first[1] = tessi_scope_let(l, "block_x", no_later(b, 1, start(b, 1, column)));
 }
 
 /* ---- Frames ---------------------------------------------------------------------------------- */

@@ -35,6 +35,8 @@ void tessi_kernel_fetch(Lower *l, StageId image, const LExprId *at);
 typedef struct Blocks {
     Lower *l;
     int64_t size[2];
+    int64_t
+        begins[2]; /* blocks at edges may begin at any multiple of it; 0: at those of the size */
     LExprId end[2], from[2], to[2], first[2];
 } Blocks;
 void tessi_blocks_all(Blocks *b);

@@ -313,6 +313,16 @@ void tessi_tiles_forget(const Tiles *t)
         tessi_places_forget(t->l);
 }
 
+/* The columns where a tile may begin: those where vectors of all types do. */
+static int64_t begins_at(int64_t columns)
+{
+    enum { LONGEST_VECTOR = 16 };
+    int64_t at = LONGEST_VECTOR;
+    while (columns % at)
+        at /= 2;
+    return at;
+}
+
 /* The blocks of the kernel: a tile whose first point is at from <= i < to lies inside with all that is read for it. */
 static Blocks blocks_of(const Tiles *t, const Part *part, LExprId *from, LExprId *to)
 {
@@ -338,6 +348,7 @@ static Blocks blocks_of(const Tiles *t, const Part *part, LExprId *from, LExprId
         blocks.end[k] = members->to[t->y + k];
         blocks.from[k] = from[t->y + k];
         blocks.to[k] = to[t->y + k];
+        blocks.begins[k] = t->nest ? 0 : k ? begins_at(t->size[1]) : 1;
     }
     return blocks;
 }
