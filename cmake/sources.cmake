@@ -104,6 +104,7 @@ set(TESSERA_SOURCES
     src/loop/turn_square.c src/loop/vector_check.c
     src/loop/vector_index.c src/loop/vector_steps.c src/loop/vector_value.c
     src/plan/machine_print.c src/plan/machine_read.c src/plan/needs.c src/plan/plan_adaptive.c src/plan/plan_banks.c
+    src/plan/plan_bins.c
     src/plan/plan_base.c src/plan/plan_bound.c src/plan/plan_carry.c
     src/plan/plan_choose.c src/plan/plan_copy.c src/plan/plan_cost.c src/plan/plan_edits.c
     src/plan/plan_estimate.c src/plan/plan_explain.c

@@ -4,6 +4,7 @@
 #include "loop/lower_bins.h"
 #include "loop/lower_group.h"
 #include "loop/template.h"
+#include "plan/bins.h"
 
 static void store(Lower *l, LBufferId buffer, LExprId index, LExprId value)
 {

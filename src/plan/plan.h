@@ -246,8 +246,6 @@ Plan *tessi_plan_choose(Arena *a, const Graph *g, const Analysis *an, const Mach
 /* By repeat, from 0: how many of its turns are worth computing as one, or those that the page `text` says, in one line
  * of blocks and another of those that are left over. */
 enum { PLAN_MAX_TIME = 64 };
-/* Blocks of GPUs count in shared memory up to so many bins less one. */
-enum { PLAN_SHARED_COUNTS = 8192 };
 BlockTime *tessi_plan_times(Arena *a, const Graph *g, const Machine *m, PlanSize size);
 BlockTime *tessi_plan_times_said(Arena *a, const Graph *g, const char *text);
 /* Of a graph whose turns are blocked: turns of repeat `number` that are one. */

@@ -3,6 +3,7 @@
  * as for rows on a CPU, over the columns and rows that a thread computes together. */
 #include <math.h>
 
+#include "plan/bins.h"
 #include "plan/plan_costs.h"
 #include "plan/plan_gpu_cost.h"
 
@@ -384,15 +385,6 @@ static void count_stores_apart(Counter *c, StageId id)
     c->cost.rule_cache_seconds += bytes / (m->l2_gbs * 1e9);
 }
 
-/* Of a point of a histogram. */
-static double count_seconds(const Counter *c, StageId id)
-{
-    int64_t bins;
-    const bool shared = tessi_size_is_const(c->f->g, tessi_stage(c->f->g, id)->size[0], &bins)
-                        && bins < PLAN_SHARED_COUNTS;
-    return (shared ? c->m->count_shared_ns : c->m->count_ns) * 1e-9;
-}
-
 /* Conversions of elements that several points of a thread read: it converts each once. How many of n points are so
  * left out. */
 static double shared_conversions(const Counter *c, const Need *need, double n)
@@ -442,8 +434,8 @@ static void count_work(Counter *c, uint32_t i, Sums *sum)
         sum->bytes += tessi_gpu_stored_bytes(c->f, c->m, id, (double)c->columns);
     if (need->root && !is_shared(c, id) && tessi_need_is_apart(c->f, id))
         count_stores_apart(c, id);
-    if (tessi_stage(c->f->g, id)->kind == STAGE_HISTOGRAM)
-        c->cost.cache_seconds += n * count_seconds(c, id);
+    if (tessi_stage(c->f->g, id)->kind == STAGE_HISTOGRAM || tessi_stage(c->f->g, id)->keys.v)
+        c->cost.cache_seconds += n * tessi_plan_bin_seconds(c->f->g, c->an, c->m, id);
     NEED_FOREACH (r, &c->needs, need) {
         spread(c, r, i);
         note_rules(c, i, r);
