@@ -684,6 +684,16 @@ KernelCost tessi_plan_kernel_cost(const PlanFacts *f, const Analysis *an, const 
 
 /* ---- Tiles through shared memory ------------------------------------------------------------- */
 
+/* The part reads an image, or what lies in memory, around its points. */
+static bool reads_far_memory(const Counter *c)
+{
+    for (uint32_t i = 0; i < c->needs.at.n; i++)
+        if (!c->needs.at.at[i].computed && !is_shared(c, c->needs.at.at[i].stage)
+            && c->places[i].at.n + c->places[i].loose > (double)(c->rows * c->columns))
+            return true;
+    return false;
+}
+
 /* Between barriers compilers load rows as they are used, from memory that is near: those of the reach and some more
  * are alive. */
 static void limit_registers(Counter *c)
@@ -707,7 +717,8 @@ KernelCost tessi_plan_part_cost(const PlanFacts *f, const Analysis *an, const Ma
     if (!pass) {
         count_stages(&c, group->members.at, group->members.n);
         c.cost.instructions += m->part_instructions;
-        limit_registers(&c);
+        if (!reads_far_memory(&c)) /* whose loads compilers make early, and stores late */
+            limit_registers(&c);
         return c.cost;
     }
     const StageId *stage = group->passes.at[i].stages.at;
