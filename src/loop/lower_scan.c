@@ -36,6 +36,7 @@ struct Scan {
     /* Values that run along rows, and those that run on down the columns. */
     Scan *along, *down;
     LBufferId running, carried; /* down the columns of a strip */
+    LBufferId coming;           /* what threads of warps have asked for */
     LExprId strip, strips;
     LExprId i, first, count; /* the row in hand, and its part */
 };
@@ -309,59 +310,59 @@ static void instance(Scan *k, const char *name, LExprId strip)
 {
     Lower *l = k->l;
     const Lines *lines = &k->lines;
-    const bool reduces = !k->stage->n_states;
     const uint32_t chunk = chunk_of(k);
-    const Value start = tessi_scan_start(k->stage->reduction, k->type);
+    const Value start =
+        k->stage->n_states ? (Value){ 0 } : tessi_scan_start(k->stage->reduction, k->type);
     const LExprId width = lines->lanes ? lines->source.to[lines->lane] : tessi_l_int(l, 1);
-    const TemplateArg args[] = {
-        ARG_TYPE("type", k->type),
-        ARG_TYPE("source", tessi_value_type(k->source->type)),
-        ARG_NUMBER("states", k->stage->n_states),
-        ARG_NUMBER("last", k->stage->only_last),
-        ARG_NUMBER("free", is_free(k)),
-        ARG_NUMBER("lanes", lines->lanes ? lines->lanes : 1),
-        ARG_NUMBER("block", SCAN_BLOCK),
-        ARG_NUMBER("taken", TAKEN),
-        ARG_NUMBER("turned", is_turned(k)),
-        ARG_NUMBER("chunk", chunk),
-        ARG_NUMBER("span", 2 * chunk),
-        ARG_NUMBER("high", is_turned(k) ? WARP : chunk),
-        ARG_NUMBER("across", is_turned(k) ? chunk + 1 : WARP),
-        ARG_NUMBER("threads", WARP + LOADERS * WARP),
-        ARG_NUMBER("each", chunk / LOADERS),
-        ARG_NUMBER("side", side_of(k)),
-        ARG_NUMBER("part", PART_BYTES / tessi_type_info(k->few)->bytes),
-        ARG_TYPE("few", k->few),
-        ARG_EXPR("nothing", nothing_of(k)),
-        ARG_HOLE("single", single_of),
-        ARG_HOLE("two", of_two),
-        ARG_EXPR("n", lines->source.to[lines->dim]),
-        ARG_EXPR("width", width),
-        ARG_EXPR("wide", lines->wide.v ? lines->wide : tessi_l_int(l, 1)),
-        ARG_EXPR("strip", strip.v ? strip : tessi_l_int(l, 0)),
-        ARG_EXPR("number", k->number.v ? k->number : tessi_l_int(l, 0)),
-        ARG_EXPR("blocks", n_blocks(k)),
-        ARG_EXPR("start", tessi_lexpr_const(l->p, k->type, reduces ? start : (Value){ 0 })),
-        ARG_EXPR("lines", k->by_number ? tessi_lines_count(l, lines) : tessi_l_int(l, 1)),
-        ARG_HOLE("at", at),
-        ARG_HOLE("step", step),
-        ARG_HOLE("begin", begin),
-        ARG_HOLE("more", more),
-        ARG_HOLE("both", both),
-        ARG_HOLE("of", total_of),
-        ARG_EXPR("strips", k->strips),
-        ARG_EXPR("row_first", k->first),
-        ARG_EXPR("row_count", k->count),
-        ARG_BUFFER("running", k->running),
-        ARG_BUFFER("carried", k->carried),
-        ARG_PART("row", row),
-        ARG_NUMBER("ahead", !k->silent),
-        ARG_PART("soon", soon),
-        ARG_PART("give", k->give),
-        ARG_PART("total", total),
-        ARG_PART("before", before_block),
-        ARG_END
-    };
+    const TemplateArg args[] = { ARG_TYPE("type", k->type),
+                                 ARG_TYPE("source", tessi_value_type(k->source->type)),
+                                 ARG_NUMBER("states", k->stage->n_states),
+                                 ARG_NUMBER("last", k->stage->only_last),
+                                 ARG_NUMBER("free", is_free(k)),
+                                 ARG_NUMBER("lanes", lines->lanes ? lines->lanes : 1),
+                                 ARG_NUMBER("block", SCAN_BLOCK),
+                                 ARG_NUMBER("taken", TAKEN),
+                                 ARG_NUMBER("turned", is_turned(k)),
+                                 ARG_NUMBER("chunk", chunk),
+                                 ARG_NUMBER("span", 2 * chunk),
+                                 ARG_NUMBER("high", is_turned(k) ? WARP : chunk),
+                                 ARG_NUMBER("across", is_turned(k) ? chunk + 1 : WARP),
+                                 ARG_NUMBER("threads", WARP + LOADERS * WARP),
+                                 ARG_NUMBER("each", chunk / LOADERS),
+                                 ARG_NUMBER("side", side_of(k)),
+                                 ARG_NUMBER("part", PART_BYTES / tessi_type_info(k->few)->bytes),
+                                 ARG_TYPE("few", k->few),
+                                 ARG_EXPR("nothing", nothing_of(k)),
+                                 ARG_HOLE("single", single_of),
+                                 ARG_HOLE("two", of_two),
+                                 ARG_EXPR("n", lines->source.to[lines->dim]),
+                                 ARG_EXPR("width", width),
+                                 ARG_EXPR("wide", lines->wide.v ? lines->wide : tessi_l_int(l, 1)),
+                                 ARG_EXPR("strip", strip.v ? strip : tessi_l_int(l, 0)),
+                                 ARG_EXPR("number", k->number.v ? k->number : tessi_l_int(l, 0)),
+                                 ARG_EXPR("blocks", n_blocks(k)),
+                                 ARG_EXPR("start", tessi_lexpr_const(l->p, k->type, start)),
+                                 ARG_EXPR("lines", k->by_number ? tessi_lines_count(l, lines)
+                                                                : tessi_l_int(l, 1)),
+                                 ARG_HOLE("at", at),
+                                 ARG_HOLE("step", step),
+                                 ARG_HOLE("begin", begin),
+                                 ARG_HOLE("more", more),
+                                 ARG_HOLE("both", both),
+                                 ARG_HOLE("of", total_of),
+                                 ARG_EXPR("strips", k->strips),
+                                 ARG_EXPR("row_first", k->first),
+                                 ARG_EXPR("row_count", k->count),
+                                 ARG_BUFFER("running", k->running),
+                                 ARG_BUFFER("carried", k->carried),
+                                 ARG_BUFFER("coming", k->coming),
+                                 ARG_PART("row", row),
+                                 ARG_NUMBER("ahead", !k->silent),
+                                 ARG_PART("soon", soon),
+                                 ARG_PART("give", k->give),
+                                 ARG_PART("total", total),
+                                 ARG_PART("before", before_block),
+                                 ARG_END };
     tessi_template(l, name, NULL, args, k);
 }
 
@@ -418,7 +419,14 @@ static void for_each(Scan *k, const char *text, const char *name, bool blocks)
 static void by_warps(Scan *k)
 {
     Lower *l = k->l;
+    const LBuffer coming = { .name = tessi_sprintf(l->arena, "%s_coming", k->stage->name),
+                             .kind = LBUF_LOCAL,
+                             .held = true,
+                             .type = tessi_value_type(k->source->type),
+                             .n_dims = 1,
+                             .size = { tessi_l_int(l, chunk_of(k) / LOADERS) } };
     k->by_number = true;
+    k->coming = tessi_loop_buffer(l->p, &coming);
     tessi_kernel_open(l, k->group->name, tessi_group_comment(l, k->group), WARP + LOADERS * WARP,
                       1);
     instance(k, "scan_warps", (LExprId){ 0 });
