@@ -13,18 +13,38 @@ static bool is_index_part(TokenKind kind)
     return kind == TOK_INT || kind == TOK_NAME;
 }
 
-/* `< 8*i + j >` or `< i, j >` behind the name of a family: up to the first > outside of brackets. */
-static bool at_computed_family(const Parser *p)
+static bool names_a_family(const Parser *p, Token name)
 {
     bool known = false;
-    Token name = p->tokens[p->at - 1];
     VEC_FOREACH (const char *const, it, &p->families) {
         size_t n = strlen(*it);
         known |= n == name.end - name.begin && !memcmp(*it, p->text + name.begin, n);
     }
-    int depth = 0;
+    return known;
+}
+
+/* At the < of `cast<T>`, `sat<T>`, `wrap<T>`, or of a member within the number of another. */
+static bool opens_angle(const Parser *p, uint32_t at)
+{
+    const Token before = p->tokens[at - 1];
+    const size_t n = before.end - before.begin;
+    const char *word = p->text + before.begin;
+    return before.kind == TOK_CAST || (n == 3 && !memcmp(word, "sat", n))
+           || (n == 4 && !memcmp(word, "wrap", n)) || names_a_family(p, before);
+}
+
+/* `< 8*i + j >` or `< i, j >` behind the name of a family: up to the first > outside of brackets. */
+static bool at_computed_family(const Parser *p)
+{
+    const bool known = names_a_family(p, p->tokens[p->at - 1]);
+    int depth = 0, angles = 0;
     for (uint32_t at = p->at + 1; known; at++) {
         switch (p->tokens[at].kind) {
+        case TOK_LT:
+            if (!opens_angle(p, at))
+                return false;
+            angles++;
+            break;
         case TOK_LPAREN:
         case TOK_LBRACKET: depth++; break;
         case TOK_RPAREN:
@@ -33,12 +53,13 @@ static bool at_computed_family(const Parser *p)
                 return false;
             break;
         case TOK_GT:
-            if (depth == 0)
+            if (angles > 0)
+                angles--;
+            else if (depth == 0)
                 return true;
             break;
         case TOK_END:
         case TOK_SEMICOLON:
-        case TOK_LT:
         case TOK_ASSIGN:
         case TOK_LBRACE:
         case TOK_RBRACE:
