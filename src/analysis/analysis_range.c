@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "analysis/analysis.h"
+#include "graph/graph_fold.h"
 #include "graph/graph_walk.h"
 
 enum { MAX_SUM_STEPS = 4096 };
@@ -263,10 +264,12 @@ static ValueRange window_range(const Graph *g, const Expr *e, const ValueRange *
     case REDUCE_MIN:
     case REDUCE_MAX:
     case REDUCE_MEDIAN:
-        /* With a condition it may keep its start, an end of the type. */
-        if (e->arg[1].v && e->reduction != REDUCE_MEDIAN)
+        if (!e->arg[1].v)
+            return v;
+        if (e->type == TYPE_U64) /* its greatest value is none of an interval */
             return whole(e->type);
-        return e->arg[1].v ? joined(v, point(e->type, (Value){ 0 })) : v;
+        /* With a condition it may keep its start, an end of the type. */
+        return joined(v, point(e->type, tessi_reduction_identity(e->reduction, e->type)));
     default: return whole(e->type);
     }
 }

@@ -77,16 +77,19 @@ static void integers_have_exact_ranges(void **state)
         "stage sat8[M, N] uint8 = sat<uint8>(diff) "
         "stage outside[M, N] int32 = half@[1,0]:constant(-7) "
         "stage box[M, N] int32 = sum($i = 0..2, $j = 0..3 : cast<int32>(X@[$i,$j]:clamp)) "
-        "output a[M, N] int32 = half output b[M, N] uint8 = wraps output c[M, N] uint8 = fits "
+        "stage found[M, N] int32 = min($i = 0..2 : $i where X@[$i,0]:clamp == X) "
+        "output g[M, N] int32 = found output a[M, N] int32 = half output b[M, N] uint8 = wraps "
+        "output c[M, N] uint8 = fits "
         "output d[M, N] uint8 = sat8 output e[M, N] int32 = outside output f[M, N] int32 = box",
         NULL);
     Analysis *an = tessi_analyse(g, a);
     const struct {
         const char *stage;
         int64_t lo, hi;
-    } expected[] = { { "X", 0, 255 },    { "sum", 0, 765 },   { "diff", -255, 255 },
-                     { "half", 0, 191 }, { "wraps", 0, 255 }, { "fits", 0, 200 },
-                     { "sat8", 0, 255 }, { "box", 0, 3060 },  { "outside", -7, 191 } };
+    } expected[] = { { "X", 0, 255 },          { "sum", 0, 765 },   { "diff", -255, 255 },
+                     { "half", 0, 191 },       { "wraps", 0, 255 }, { "fits", 0, 200 },
+                     { "sat8", 0, 255 },       { "box", 0, 3060 },  { "outside", -7, 191 },
+                     { "found", 0, INT32_MAX } };
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         assert_int_equal(range(an, expected[i].stage)->i.lo, expected[i].lo);
         assert_int_equal(range(an, expected[i].stage)->i.hi, expected[i].hi);
