@@ -59,7 +59,8 @@ set(TESSERA_SOURCES
     src/graph/graph_pass_constants.c src/graph/graph_product.c
     src/graph/graph_pass_inside.c src/graph/graph_pass_masks.c src/graph/graph_pass_rounding.c
     src/graph/graph_pass_turn.c
-    src/graph/graph_pass_unroll.c src/graph/graph_print.c src/graph/graph_print_expr.c src/graph/graph_read.c
+    src/graph/graph_pass_unroll.c src/graph/graph_print.c src/graph/graph_print_expr.c
+    src/graph/graph_rank.c src/graph/graph_read.c
     src/graph/graph_read_expr.c src/graph/graph_read_size.c src/graph/graph_rewrite.c src/graph/graph_simplify.c
     src/graph/graph_size.c src/graph/graph_size_order.c src/graph/graph_sizes.c src/graph/graph_taps_find.c
     src/graph/graph_taps_fold.c src/graph/graph_taps_parts.c src/graph/graph_taps_runs.c

@@ -1,7 +1,8 @@
 /* The values of each row of the window are sorted, then rows merged two by two, pairs of rows again, and so on: all
  * this is shared by the windows above and below, where several rows of results are computed together. The last merge
- * is not carried out; the middle of two sorted lists needs a maximum and a minimum for each value of the shorter
- * one. What the middle does not need of the merges before is asked for by nobody, and so not computed. */
+ * is not carried out; the middle, or the element of another rank, of two sorted lists needs a maximum and a minimum for
+ * each value of the shorter one. What it does not need of the merges before is asked for by nobody, and so not
+ * computed. */
 #include "graph/graph_network.h"
 
 #define LEAST    false
@@ -91,14 +92,12 @@ static uint32_t select_of(const Network *net, NetworkRun a, NetworkRun b, uint32
     return found;
 }
 
-uint32_t tessi_network_middle(const Network *net, const NetworkRun *run, uint32_t n_runs)
+uint32_t tessi_network_rank(const Network *net, const NetworkRun *run, uint32_t n_runs,
+                            uint32_t rank)
 {
     NetworkRun a, b;
-    uint32_t values = 0;
-    for (uint32_t i = 0; i < n_runs; i++)
-        values += run[i].n;
     if (n_runs == 1) {
-        uint32_t n = values / 2;
+        const uint32_t values = run[0].n, n = values / 2;
         a = sorted(net, (NetworkRun){ values - n, run[0].at });
         b = sorted(net, (NetworkRun){ n, run[0].at + values - n });
     } else {
@@ -106,7 +105,15 @@ uint32_t tessi_network_middle(const Network *net, const NetworkRun *run, uint32_
         a = sorted_runs(net, run, p);
         b = sorted_runs(net, run + p, n_runs - p);
     }
-    return select_of(net, a, b, values / 2);
+    return select_of(net, a, b, rank);
+}
+
+uint32_t tessi_network_middle(const Network *net, const NetworkRun *run, uint32_t n_runs)
+{
+    uint32_t values = 0;
+    for (uint32_t i = 0; i < n_runs; i++)
+        values += run[i].n;
+    return tessi_network_rank(net, run, n_runs, values / 2);
 }
 
 /* ---- How much it is -------------------------------------------------------------------------- */

@@ -16,6 +16,9 @@ typedef struct NetworkRun {
     uint32_t *at;
 } NetworkRun;
 
+/* The value before which `rank` others come in ascending order; there are more than that. */
+uint32_t tessi_network_rank(const Network *net, const NetworkRun *run, uint32_t n_runs,
+                            uint32_t rank);
 /* The value before which half of all, rounded down, come in ascending order. */
 uint32_t tessi_network_middle(const Network *net, const NetworkRun *run, uint32_t n_runs);
 /* The minima and maxima that it takes, for runs of so many values. */

@@ -1,12 +1,15 @@
 /* Unrolling: sum(i = -1..1 : X@[i]) becomes X@[-1] + X + X@[1], in the order and with the starts that
- * docs/internals/reductions.md fixes, so that no bit changes. Medians stay: they are networks later
- * (analysis/pass_median.c). */
+ * docs/internals/reductions.md fixes, so that no bit changes. Medians and ranks stay: they are networks
+ * later (analysis/pass_median.c). */
 #include "graph/graph_fold.h"
 #include "graph/graph_passes.h"
+#include "graph/graph_rank.h"
 
 typedef struct Unroll {
     Graph *g;
     ExprWalk walk;
+    ExprMap
+        ranks; /* those of windows that give an element of a rank, and of what counts for them */
     bool keeps_given; /* windows over masks that come with the run stay */
     bool changed;
 } Unroll;
@@ -140,13 +143,37 @@ static ExprId unroll_window(Unroll *u, ExprId id)
     return unroll(u, &e, &taps);
 }
 
+/* Written out, a rank of n values would be n * n comparisons; it becomes a network later, as medians do. */
+static void find_ranks(Unroll *u)
+{
+    Graph *g = u->g;
+    ExprWalk walk = { .arena = g->arena };
+    u->ranks.arena = g->arena;
+    tessi_expr_map_clear(&u->ranks);
+    GRAPH_FOREACH_STAGE (g, id)
+        for (uint32_t k = 0; k < tessi_stage(g, id)->pieces.n; k++) {
+            const ExprId body = tessi_stage(g, id)->pieces.at[k].body;
+            const ExprList *list = tessi_expr_walk(&walk, g, &body, 1);
+            VEC_FOREACH (const ExprId, it, list) {
+                const ExprId at = *it;
+                Ranked ranked;
+                if (tessi_expr(g, at)->reduction != REDUCE_MIN
+                    || !tessi_graph_ranked(g, tessi_expr(g, at), &ranked))
+                    continue;
+                tessi_expr_map_set(&u->ranks, at, at);
+                tessi_expr_map_set(&u->ranks, ranked.count, ranked.count);
+            }
+        }
+}
+
 static ExprId change(Rewrite *r, ExprId id, const Expr *e)
 {
-    (void)id;
+    Unroll *u = r->user;
+    const bool ranks = tessi_expr_map_get(&u->ranks, id).v != 0;
     ExprId rebuilt = tessi_rewrite_rebuild(r, e);
-    if (tessi_expr(r->to, rebuilt)->kind != EXPR_WINDOW)
+    if (ranks || tessi_expr(r->to, rebuilt)->kind != EXPR_WINDOW)
         return rebuilt;
-    return unroll_window(r->user, rebuilt);
+    return unroll_window(u, rebuilt);
 }
 
 /* Inner windows come first; unrolling an outer one may make the condition of an inner one known, hence the rounds. */
@@ -155,6 +182,7 @@ void tessi_pass_unroll(Graph *g, bool keeps_given)
     for (int round = 0; round < MAX_WINDOW_LEVELS; round++) {
         Unroll u = { .g = g, .walk = { .arena = g->arena }, .keeps_given = keeps_given };
         Rewrite r;
+        find_ranks(&u);
         tessi_rewrite_init(&r, g, g, g->arena);
         r.change = change;
         r.user = &u;
