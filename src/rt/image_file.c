@@ -13,7 +13,7 @@
 enum { PATH_SHOWN = 160, LONGEST_SIGNATURE = 8, TEXT_BEGIN = 512 };
 
 /* Every type, but not pixels of several. */
-#define ALL "b i8 u8 i16 u16 i32 u32 i64 f16 f32 f64"
+#define ALL "b i8 u8 i16 u16 i32 u32 i64 u64 f16 f32 f64"
 
 const ImageFormat tessi_image_formats[] = {
     { "NPY", ".npy", "", "", "", true, false, "", 0, tessi_encode_npy, true, true },
