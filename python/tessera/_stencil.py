@@ -71,7 +71,7 @@ def stencil(function=None, *, border=None, **options):
     ----------
     function : function
         Of images and numbers, in assignments and one ``return``.
-    border : str or dict, optional
+    border : str, list or dict, optional
         What reads beyond the edges give: 'clamp' (the default), 'mirror', 'reflect', 'wrap', 'constant(v)', 'none', or
         a list of rules, one a dimension. A dict gives them by parameter.
     **options
@@ -220,7 +220,8 @@ def _operator(symbol, swapped=False):
     return operate
 
 
-for _name, _symbol in dict(add="+", sub="-", mul="*", truediv="/", pow="^").items():
+_symbols = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "pow": "^", "and": "&", "or": "|", "xor": "xor"}
+for _name, _symbol in _symbols.items():
     setattr(Lazy, f"__{_name}__", _operator(_symbol))
     setattr(Lazy, f"__r{_name}__", _operator(_symbol, swapped=True))
 for _name, _symbol in dict(lt="<", le="<=", gt=">", ge=">=", eq="==", ne="!=").items():
@@ -390,7 +391,7 @@ class _Building:
                 kinds[parameter] = "number", "int" if whole else "double" if self.wide or const else "float"
                 continue
             name, n = self._operand(value, parameter, maker.dimensions(parameter))
-            rule = lazy._border.get(parameter) if isinstance(lazy._border, dict) else lazy._border
+            rule = _rule(lazy._border.get(parameter) if isinstance(lazy._border, dict) else lazy._border)
             terms.append(f"{name}:{rule}" if rule else name)
             kinds[parameter] = "image", maker.dimensions(parameter) or n
             dims = dims or kinds[parameter][1]
@@ -421,6 +422,15 @@ class _Building:
             if place:
                 return place[0].error_at(*place[1], found.get("message", "this does not work"))
         return error
+
+
+def _rule(border):
+    """A border rule as the language writes it, also given as a list of rules, one a dimension."""
+    if border is None or isinstance(border, str):
+        return border
+    if not isinstance(border, (list, tuple)) or not builtins.all(isinstance(rule, str) for rule in border):
+        raise _errors.ArgumentTypeError(f"a border rule is text, or a list of such for each dimension, not {border!r}")
+    return f"[{', '.join(border)}]"
 
 
 def _type_name(array):

@@ -113,8 +113,18 @@ class Source:
         return hasattr(builtins, name), getattr(builtins, name, None)
 
 
+def _is_text(node):
+    """A docstring."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
 def _names(node):
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def _bound(node):
+    """The names that a statement binds, those within it too."""
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
 def _constants(tree):
@@ -133,8 +143,8 @@ def _constants(tree):
     while changed:
         before = len(wanted)
         for node in ast.walk(tree):
-            if isinstance(node, ast.Assign) and any(_names(t) & wanted for t in node.targets):
-                wanted |= _names(node.value)
+            if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.If)) and _bound(node) & wanted:
+                wanted |= _names(node.test if isinstance(node, ast.If) else node.value or node.target)
         changed = len(wanted) > before
     return wanted
 
@@ -152,31 +162,64 @@ class Translation:
     # ---- Statements
     # ----------------------------------------------------------------------------------------------
     def _body(self):
-        source, done = self.source, False
-        for node in source.tree.body:
-            if (
-                isinstance(node, ast.Expr)
-                and isinstance(node.value, ast.Constant)
-                and isinstance(node.value.value, str)
-            ):
-                continue  # its docstring
-            if done:
-                raise source.error(node, "nothing follows the 'return' of a stencil")
+        tree = self.source.tree
+        for node in ast.walk(tree):
+            for nodes in (getattr(node, "body", None), getattr(node, "orelse", None)):
+                for first, second in zip(nodes, nodes[1:]) if isinstance(nodes, list) else ():
+                    if isinstance(first, ast.Return):
+                        raise self.source.error(second, "nothing follows the 'return' of a stencil")
+        value = self._block(tree.body)
+        if value is None:
+            raise self.source.error(tree, f"the stencil '{tree.name}' returns nothing")
+        node = next(n for n in ast.walk(tree) if isinstance(n, ast.Return))
+        self._line(node, f"return {value};")
+
+    def _block(self, nodes):
+        """What some statements return; None where they bind names alone."""
+        for k, node in enumerate(nodes):
             if isinstance(node, ast.Return):
                 if node.value is None or isinstance(node.value, ast.Tuple):
-                    raise source.error(node, "a stencil returns one value")
-                self._line(node, f"return {self.expression(node.value)};")
-                done = True
+                    raise self.source.error(node, "a stencil returns one value")
+                return self.expression(node.value)
+            if isinstance(node, ast.If):
+                value = self._if(node, nodes[k + 1:])
+                if value is not None:
+                    return value
             elif isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
                 self._assign(node)
-            else:
+            elif not isinstance(node, ast.Pass) and not _is_text(node):
                 what = {
-                    "If": "'if' statement: write 'a if c else b'",
                     "For": "'for' loop: write tessera.sum(lambda i: ..., (lo, hi))", "While": "'while' loop",
                 }.get(type(node).__name__, f"statement like this ({type(node).__name__})")
-                raise source.error(node, f"a stencil has no {what}")
-        if not done:
-            raise source.error(source.tree, f"the stencil '{source.tree.name}' returns nothing")
+                raise self.source.error(node, f"a stencil has no {what}")
+        return None
+
+    def _if(self, node, rest):
+        """Both branches are computed, and the condition chooses among what they bind names to, or, where one of them
+        returns, among what they come to with the rest behind them."""
+        returns = any(isinstance(n, ast.Return) for n in ast.walk(node))
+        self._bind(node, "if", self.expression(node.test), _bound(node) & self.source.needs_const)  # no program's name
+        test, before = self.locals.pop("if"), dict(self.locals)
+        value, of_body = self._block([*node.body, *rest] if returns else node.body), self.locals
+        self.locals = dict(before)
+        other, of_else = self._block([*node.orelse, *rest] if returns else node.orelse), self.locals
+        if not returns:
+            self._join(node, test, of_body, of_else)
+            return None
+        if value is None or other is None:
+            raise self.source.error(node, f"the stencil '{self.source.tree.name}' does not return on all ways")
+        return f"({test} ? {value} : {other})"
+
+    def _join(self, node, test, of_body, of_else):
+        """Names that only one branch binds are none behind it, unless they were bound before."""
+        self.locals = {name: made for name, made in of_body.items() if of_else.get(name) == made}
+        for name in of_body:
+            a, b = of_body[name], of_else.get(name) or (name in self.kinds and safe(name))
+            if b and a != b:
+                self._bind(node, name, f"({test} ? {a} : {b})")
+        for name in of_else:
+            if name not in of_body and name in self.kinds:
+                self._bind(node, name, f"({test} ? {safe(name)} : {of_else[name]})")
 
     def _line(self, node, text):
         self.lines.append(text)
@@ -203,14 +246,14 @@ class Translation:
         for name, text in zip(names, texts):
             self._bind(node, name.id, text)
 
-    def _bind(self, node, name, text):
+    def _bind(self, node, name, text, const=False):
         made, n = safe(name), 1
         while made in self.used:
             n += 1
             made = f"{safe(name)}_{n}"
         self.used.add(made)
         self.locals[name] = made
-        self._line(node, f"{'const int ' if name in self.source.needs_const else ''}{made} = {text};")
+        self._line(node, f"{'const int ' if const or name in self.source.needs_const else ''}{made} = {text};")
 
     # ---- Expressions
     # ----------------------------------------------------------------------------------------------

@@ -156,6 +156,70 @@ def test_dimensions(rng):
     )
 
 
+@tessera.stencil(target="interp")
+def branches(X, far):
+    """Statements of Python that choose."""
+    n, y = 1, X
+    if far:
+        n += 1
+    if X > 0.7:
+        y = X[0, n]
+        gain = 2
+    elif X > 0.3:
+        y, gain = X[0, -n], 3
+        if y < 0.5:
+            return y
+    else:
+        pass
+        gain = 4
+    y += gain
+    return y
+
+
+@pytest.mark.parametrize("far", [False, True])
+def test_branches(far):
+    a = np.random.default_rng(5).random((9, 14), dtype=np.float32)
+    n = 1 + far
+    padded = np.pad(a, ((0, 0), (n, n)), mode="edge")
+    left, right = padded[:, :-2 * n], padded[:, 2 * n:]
+    expected = np.where(a > 0.7, right + 2, np.where(a > 0.3, np.where(left < 0.5, left, left + 3), a + 4))
+    assert np.array_equal(np.asarray(branches(a, far)), expected.astype(np.float32))
+
+
+def test_a_branch_without_a_value():
+    @tessera.stencil
+    def partly(X):
+        if X > 0:
+            return X
+
+    @tessera.stencil
+    def bound_in_one(X):
+        if X > 0:
+            y = X
+        return y
+
+    a = np.ones((2, 3), np.float32)
+    for f, sentence in ((partly, "does not return on all ways"), (bound_in_one, "'y' is not defined")):
+        with pytest.raises(tessera.CompileError, match=sentence):
+            np.asarray(f(a))
+
+
+def test_rules_for_each_dimension():
+    @tessera.stencil(target="interp")
+    def beside(X):
+        return X[0, 1] + X[1, 0]
+
+    a = np.random.default_rng(5).random((4, 6), dtype=np.float32)
+    right = np.pad(a, ((0, 0), (0, 1)), constant_values=2)[:, 1:]
+    for border in (["wrap", "constant(2)"], "[wrap, constant(2)]", {"X": ("wrap", "constant(2)")}):
+        assert np.array_equal(np.asarray(beside(a, border=border)), right + np.roll(a, -1, 0))
+    with pytest.raises(tessera.ArgumentTypeError, match="a border rule is text"):
+        np.asarray(beside(a, border=3))
+    near = beside(a)
+    both = np.asarray((near > 0.5) & (near < 1.5) | (a > 0.9))
+    assert np.array_equal(both, (np.asarray(near) > 0.5) & (np.asarray(near) < 1.5) | (a > 0.9))
+
+
 def broken(kind):
     """Stencils with a mistake, and a word of the sentence."""
     if kind == 0:
@@ -166,10 +230,10 @@ def broken(kind):
     if kind == 1:
         @tessera.stencil
         def f(X):
-            if X > 0:
-                return X
-            return -X
-        return f, "no 'if' statement", "if X > 0"
+            for i in (0, 1):
+                X = X + i
+            return X
+        return f, "no 'for' loop", "for i in"
     if kind == 2:
         @tessera.stencil
         def f(X):
