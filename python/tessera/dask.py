@@ -38,6 +38,7 @@ def map(program, *arrays, **numbers):
     import dask.array
     if len(arrays) != len(program._images):
         raise _errors.ArgumentError(f"the program takes {len(program._images)} images, not {len(arrays)}")
+    program = program.instance(*arrays)  # where images are declared `any`
     if any(o.dtype == "uint8" and len(set(types)) > 1 for o, types in _fields(program)):
         raise _errors.UnsupportedError("tessera.dask.map takes programs whose pixels have fields of one type")
     named = next((a for a in arrays if _is_xarray(a)), None)

@@ -204,6 +204,14 @@ def test_dask_cuts_beside_running_values_and_computes_by_keys(rng):
     assert all(equal(one, of) for one, of in zip(have, keyed(values, keys)))
 
 
+def test_dask_takes_images_of_any_type(rng):
+    array = pytest.importorskip("dask.array")
+    p = tessera.compile("vector#2 any a; return sat<typeof(a)>(a@[0, 1] * 2);", target="interp")
+    for whole in (rng.integers(0, 99, (20, 30), np.uint16), rng.random((20, 30, 3), np.float32)):
+        lazy = tessera.dask.map(p, array.from_array(whole, chunks=(7, 11, 3)[:whole.ndim]))
+        assert (lazy.compute() == p(whole)).all()
+
+
 def test_dask_on_several_workers(rng):
     dask, array = pytest.importorskip("dask"), pytest.importorskip("dask.array")
     distributed = pytest.importorskip("distributed")
