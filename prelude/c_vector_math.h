@@ -80,6 +80,41 @@
         return r;                                               \
     }
 
+/* The remainder of reals. Of quotients below a few millions the whole part is known but for 1, and what is left of the
+ * dividend is exact, so that one addition mends it. Where one is larger, or no number, the library's function is asked,
+ * which finds remainders digit by digit. */
+#define TESS_REMAINDER_MOST_f32 0x1p22f
+#define TESS_REMAINDER_MOST_f64 0x1p30
+#define TESS_VECTOR_REMAINDER(V, s, T)                                            \
+    TESS_PART tess_##s##V tess_far_mod_##s##V(tess_##s##V a, tess_##s##V b)       \
+    {                                                                             \
+        tess_##s##V r = { 0 };                                                    \
+        TESS_EACH_LANE(V)                                                         \
+        r[i] = tess_mod_##s(a[i], b[i]);                                          \
+        return r;                                                                 \
+    }                                                                             \
+    TESS_FN tess_##s##V tess_mod_##s##V(tess_##s##V a, tess_##s##V b)             \
+    {                                                                             \
+        tess_##s##V r = { 0 };                                                    \
+        int far = 0;                                                              \
+        TESS_EACH_LANE(V)                                                         \
+        far |= !((tess_abs_##s(a[i] / b[i]) < TESS_REMAINDER_MOST_##s)            \
+                 & (tess_abs_##s(b[i]) < (T)INFINITY));                           \
+        if (__builtin_expect(far, 0))                                             \
+            return tess_far_mod_##s##V(a, b);                                     \
+        TESS_EACH_LANE(V)                                                         \
+        {                                                                         \
+            const T whole = (T)(int32_t)(a[i] / b[i]);                            \
+            const T left = tess_fma_##s(-whole, b[i], a[i]);                      \
+            const bool above = (left < 0) & (a[i] > 0);                           \
+            const bool below = (left > 0) & (a[i] < 0);                           \
+            const T side = tess_select_##s(above, tess_abs_##s(b[i]), 0);         \
+            const T more = tess_select_##s(below, -tess_abs_##s(b[i]), side);     \
+            r[i] = tess_flip_##s(tess_abs_##s(left + more), tess_sign_##s(a[i])); \
+        }                                                                         \
+        return r;                                                                 \
+    }
+
 /* 2^x, as it suits the target. */
 #if TESS_GCC_X86 == 64
 #define TESS_EXP2_NEAR_v(x)                                       \

@@ -327,6 +327,9 @@ static const char *function_line(const CWriter *w, Op op, ScalarType t)
         return tessi_sprintf(w->arena, "TESS_VECTOR_TURN(%s, %s)", v, name);
     if (t == TYPE_F32 && (op == OP_EXP || op == OP_EXP2_NEAR))
         return tessi_sprintf(w->arena, "TESS_VECTOR_%s(%s)", op == OP_EXP ? "EXP" : "EXP2_NEAR", v);
+    if (tessi_is_real(t) && op == OP_MOD)
+        return tessi_sprintf(w->arena, "TESS_VECTOR_REMAINDER(%s, %s, %s)", v, brief(t),
+                             tessi_c_element(t));
     return tessi_sprintf(w->arena, "TESS_VECTOR_%d(%s, %s, %s)", tessi_op_info(op)->n_args, v, name,
                          brief(t));
 }
