@@ -25,6 +25,7 @@ typedef struct Core {
     PyObject *convert;
     PyObject *warn;         /* (sentence) */
     PyObject *empty;        /* numpy.empty */
+    PyObject *empty_at;     /* (shape, type, place in a page): the same */
     PyObject *ndarray;      /* numpy.ndarray */
     PyObject *array_struct; /* the name of the attribute */
 } Core;

@@ -50,12 +50,13 @@ void tesspy_raisef(const Core *core, tess_status status, const char *fmt, ...)
 static PyObject *setup(PyObject *module, PyObject *args)
 {
     Core *core = tesspy_core(module);
-    PyObject *given[5];
-    if (!PyArg_ParseTuple(args, "OOOOO", &given[0], &given[1], &given[2], &given[3], &given[4]))
+    PyObject *given[6];
+    if (!PyArg_ParseTuple(args, "OOOOOO", &given[0], &given[1], &given[2], &given[3], &given[4],
+                          &given[5]))
         return NULL;
-    PyObject **const places[5] = { &core->make_error, &core->convert, &core->warn, &core->empty,
-                                   &core->ndarray };
-    for (int i = 0; i < 5; i++) {
+    PyObject **const places[6] = { &core->make_error, &core->convert,  &core->warn,
+                                   &core->empty,      &core->empty_at, &core->ndarray };
+    for (int i = 0; i < 6; i++) {
         PyObject *old = *places[i];
         Py_INCREF(given[i]);
         *places[i] = given[i];
@@ -95,7 +96,8 @@ static PyObject *machine(PyObject *module, PyObject *unused)
 
 static PyMethodDef functions[] = {
     { "setup", setup, METH_VARARGS,
-      "setup(make_error, convert, warn, empty, ndarray)\n--\n\nHands over what is said in "
+      "setup(make_error, convert, warn, empty, empty_at, ndarray)\n--\n\nHands over what is said "
+      "in "
       "Python." },
     { "presets", presets, METH_NOARGS,
       "presets()\n--\n\nThe names of plans that any program takes." },
@@ -145,6 +147,7 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(core->convert);
     Py_VISIT(core->warn);
     Py_VISIT(core->empty);
+    Py_VISIT(core->empty_at);
     Py_VISIT(core->ndarray);
     return 0;
 }
@@ -156,6 +159,7 @@ static int clear(PyObject *module)
     Py_CLEAR(core->convert);
     Py_CLEAR(core->warn);
     Py_CLEAR(core->empty);
+    Py_CLEAR(core->empty_at);
     Py_CLEAR(core->ndarray);
     Py_CLEAR(core->array_struct);
     return 0;

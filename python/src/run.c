@@ -1,5 +1,6 @@
 /* Runs of programs, and what else needs their arguments. Everything of the library that may take long or wait runs
  * without the interpreter's lock. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -211,13 +212,39 @@ static PyObject *shape_of(Call *c, Py_ssize_t output)
     return made;
 }
 
+/* Where in a page of memory a result of that shape begins: a part of it farther on than the first image if its rows
+ * lie whole KiB apart, for loads of the image would wait for stores to the same place of other pages. -1: anywhere. */
+static long place_of(const Call *c, Py_ssize_t output, PyObject *shape)
+{
+    enum { PAGE = 4096, LINE = 64, SKEW = 17 * LINE, ROW_STEP = 1024, SMALL = 1 << 16 };
+    const Tensor *first = c->tensors;
+    const Py_ssize_t n = PyTuple_Size(shape);
+    for (Py_ssize_t i = 0; i < c->p->n_inputs && !first->t.data; i++)
+        first = &c->tensors[i];
+    if (!first->t.data || first->t.device.device_type > kDLCPU || n < 2)
+        return -1;
+    double row = c->p->outputs[output].dtype.bits / 8;
+    for (Py_ssize_t d = 1; d < n; d++)
+        row *= PyLong_AsDouble(PyTuple_GetItem(shape, d));
+    const double bytes = row * PyLong_AsDouble(PyTuple_GetItem(shape, 0));
+    if (bytes < SMALL || bytes > (double)PY_SSIZE_T_MAX / 2 || fmod(row, ROW_STEP) != 0)
+        return -1;
+    const uintptr_t from = (uintptr_t)first->t.data + first->t.byte_offset;
+    return (long)((from + (size_t)(1 + output % 3) * SKEW) % PAGE / LINE * LINE);
+}
+
 static PyObject *allocate(Call *c, Py_ssize_t output, PyObject *allocator)
 {
     PyObject *shape = shape_of(c, output);
     if (!shape)
         return NULL;
-    PyObject *made = PyObject_CallFunction(allocator == Py_None ? c->p->core->empty : allocator,
-                                           "Os", shape, element_of(&c->p->outputs[output]));
+    const Core *core = c->p->core;
+    const char *element = element_of(&c->p->outputs[output]);
+    const long place = allocator == Py_None ? place_of(c, output, shape) : -1;
+    PyObject *made = place >= 0
+                         ? PyObject_CallFunction(core->empty_at, "Osl", shape, element, place)
+                         : PyObject_CallFunction(allocator == Py_None ? core->empty : allocator,
+                                                 "Os", shape, element);
     Py_DECREF(shape);
     return made;
 }

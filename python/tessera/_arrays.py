@@ -1,6 +1,7 @@
 """Arrays of all kinds on their way into the library and back: NumPy's as they are, others by DLPack,
 `__cuda_array_interface__` or the buffer protocol. Nothing is copied but rows that programs cannot read as they lie,
 which is warned of."""
+import math
 import sys
 import warnings
 
@@ -10,6 +11,7 @@ from . import _core, _errors
 
 _HOST = (1, 3)  # DLPack's kDLCPU and kDLCUDAHost
 _CUDA = 2
+_PAGE = 4096
 _CODES = {"i": 0, "u": 1, "f": 2, "b": 6}
 TYPES = (
     "bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64",
@@ -386,4 +388,11 @@ def warn(sentence):
     warnings.warn(sentence, _errors.TesseraWarning, stacklevel=_outside())
 
 
-_core.setup(_errors.make, convert, warn, np.empty, np.ndarray)
+def _empty_at(shape, element, place):
+    """numpy.empty, at that place in a page of memory."""
+    kind = np.dtype(element)
+    room = np.empty(math.prod(shape) * kind.itemsize + _PAGE, np.uint8)
+    return np.ndarray(shape, kind, room, (place - room.__array_interface__["data"][0]) % _PAGE)
+
+
+_core.setup(_errors.make, convert, warn, np.empty, _empty_at, np.ndarray)

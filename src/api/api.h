@@ -192,7 +192,7 @@ typedef struct DeviceTeam DeviceTeam; /* devices.h */
 
 typedef struct BoundImage {
     bool set;
-    bool owned; /* the library allocated the data */
+    void *owned; /* memory of the library that the data lie in; NULL: the caller's */
     /* of a result, on devices: only rows skip..skip + wanted are stored, and the others need no memory */
     bool is_window;
     int64_t skip, wanted;

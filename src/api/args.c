@@ -56,8 +56,7 @@ void tess_args_free(tess_args *a)
     if (!a)
         return;
     for (uint32_t i = 0; a->outputs && i < a->program->outputs.n; i++)
-        if (a->outputs[i].owned)
-            free(a->outputs[i].tensor.data);
+        free(a->outputs[i].owned);
     free(a->inputs);
     free(a->scalars);
     free(a->scalar_set);
@@ -353,8 +352,7 @@ tess_status tess_args_output(tess_args *a, size_t output, const DLTensor *tensor
     }
     note_change(a);
     BoundImage *b = &a->outputs[output];
-    if (b->owned)
-        free(b->tensor.data);
+    free(b->owned);
     memset(b, 0, sizeof *b);
     if (!tensor) /* back to "allocated by the library" */
         return TESS_OK;

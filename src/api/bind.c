@@ -7,6 +7,10 @@
 #include "rt/env.h"
 #include "rt/memory.h"
 
+/* Results begin SKEW bytes farther on in a page than the first image, if they are not SMALL and their rows lie a
+ * multiple of ROW_STEP apart. */
+enum { PAGE = 4096, LINE = 64, SKEW = 17 * LINE, ROW_STEP = 1024, SMALL = 1 << 16 };
+
 /* The operands of each expression on images have one size. */
 static bool check_agreements(const tess_program *p, const Variant *v, const int64_t *params,
                              Failure *f)
@@ -160,26 +164,46 @@ static bool check_overlap(const tess_program *p, const tess_args *a, Failure *f)
     return true;
 }
 
-/* Fresh memory for a result of the given shape, kept when it is there already. */
-static bool own_result(BoundImage *b, DLDataType dtype, int ndim, const int64_t *shape,
-                       const char *name, Failure *f)
+/* Where in a page result `number` begins, if its rows lie whole ROW_STEPs apart: elsewhere than the image. Else PAGE. A
+ * processor that compares the low 12 bits of addresses first has loads wait for stores to the same place of another
+ * page, and with rows of whole pages all of a stencil's loads meet stores to its result. */
+static size_t place_in_page(const tess_args *a, uint32_t number, size_t bytes, int64_t rows)
 {
+    const BoundImage *image = NULL;
+    for (uint32_t i = 0; i < a->program->inputs.n && !image; i++)
+        image = a->inputs[i].set ? &a->inputs[i] : NULL;
+    if (!image || !tessi_is_host_memory(image->tensor.device.device_type) || rows < 2
+        || bytes < SMALL || bytes / (size_t)rows % ROW_STEP)
+        return PAGE;
+    const uintptr_t from = (uintptr_t)image->tensor.data + image->tensor.byte_offset;
+    return (from + (1 + number % 3) * SKEW) % PAGE / LINE * LINE;
+}
+
+/* Fresh memory for a result of the given shape, kept when it is there already. */
+static bool own_result(tess_args *a, uint32_t number, DLDataType dtype, int ndim,
+                       const int64_t *shape, const char *name, Failure *f)
+{
+    BoundImage *b = &a->outputs[number];
     if (b->owned && b->tensor.ndim == ndim
         && memcmp(b->shape, shape, (size_t)ndim * sizeof *shape) == 0)
         return true;
-    free(b->owned ? b->tensor.data : NULL);
+    free(b->owned);
     memset(b, 0, sizeof *b);
     size_t bytes = dtype.bits / 8u;
     for (int d = 0; d < ndim; d++)
         if (!tessi_mul_size(bytes, (size_t)shape[d], &bytes))
             return tessi_failf(f, TESS_ERROR_MEMORY,
                                "the result '%s' is too large for this machine", name);
-    void *data = tessi_memory_new(bytes);
-    if (!data)
+    const size_t place = place_in_page(a, number, bytes, ndim ? shape[0] : 1),
+                 more = place < PAGE ? PAGE : 0;
+    char *memory = bytes < SIZE_MAX - more ? tessi_memory_new(bytes + more) : NULL;
+    if (!memory)
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory for the result '%s' (%zu bytes)",
                            name, bytes);
-    b->set = b->owned = true;
-    b->tensor = (DLTensor){ data, { kDLCPU, 0 }, ndim, dtype, b->shape, b->strides, 0 };
+    const size_t first = place < PAGE ? (place - (uintptr_t)memory) % PAGE : 0;
+    b->set = true;
+    b->owned = memory;
+    b->tensor = (DLTensor){ memory + first, { kDLCPU, 0 }, ndim, dtype, b->shape, b->strides, 0 };
     int64_t stride = 1;
     for (int d = ndim - 1; d >= 0; d--) {
         b->shape[d] = shape[d];
@@ -211,8 +235,9 @@ bool tessi_image_shape(const tess_info *info, const Graph *g, const Image *image
 }
 
 static bool bind_result(const tess_info *info, const Variant *v, uint32_t number,
-                        const int64_t *params, BoundImage *b, InterpImage *out, Failure *f)
+                        const int64_t *params, tess_args *a, InterpImage *out, Failure *f)
 {
+    const BoundImage *b = &a->outputs[number];
     const Image *image = &v->graph->outputs.at[number];
     const DLDataType dtype = result_type(info, image);
     int64_t shape[TESS_MAX_SHAPE];
@@ -220,7 +245,7 @@ static bool bind_result(const tess_info *info, const Variant *v, uint32_t number
     if (!tessi_image_shape(info, v->graph, image, params, &ndim, shape, f))
         return false;
     if (!b->set || b->owned) {
-        if (!own_result(b, dtype, ndim, shape, info->name, f))
+        if (!own_result(a, number, dtype, ndim, shape, info->name, f))
             return false;
     }
     for (int d = 0; d < ndim; d++)
@@ -312,8 +337,7 @@ static bool bind_results(const tess_program *p, const Variant *v, tess_args *a, 
                          Failure *f)
 {
     for (uint32_t o = 0; o < v->graph->outputs.n; o++)
-        if (!bind_result(&p->outputs.at[o].info, v, o, out->params, &a->outputs[o],
-                         &out->outputs[o], f))
+        if (!bind_result(&p->outputs.at[o].info, v, o, out->params, a, &out->outputs[o], f))
             return false;
     return check_overlap(p, a, f);
 }

@@ -28,6 +28,9 @@ def test_calls(scale, rng):
     scale.verify(a, s=0.25)
     out = np.empty_like(a)
     assert scale(a, out=out) is out and (out == scale(a)).all()
+    large = np.empty((64, 512), np.float32)  # rows of 2 KiB: results begin elsewhere in a page
+    made = scale(large)
+    assert 1000 < (made.ctypes.data - large.ctypes.data) % 4096 <= 1088 and made.flags.writeable
     wide = np.zeros((7, 20), np.float32)
     assert scale(a, out=wide[:, 3:12]).base is wide and (wide[:, 3:12] == out).all() and not wide[:, 12:].any()
 

@@ -213,6 +213,31 @@ static void test_library_owned_results(void **state)
     tess_program_free(p);
 }
 
+/* Results whose rows are whole KiB begin elsewhere in a page than the image, at a line. */
+static void test_places_of_results(void **state)
+{
+    (void)state;
+    tess_program *p = compile(scale_text, TESS_TARGET_VM);
+    tess_args *a = args_of(p);
+    int64_t shape[2] = { 64, 512 };
+    float *in = calloc((size_t)(shape[0] * shape[1]) + 5, sizeof *in);
+    assert_non_null(in);
+    for (size_t i = 0; i < 5; i++) {
+        DLTensor t = tensor(in + i, shape, 2);
+        assert_int_equal(tess_args_output(a, 0, NULL), TESS_OK);
+        assert_int_equal(tess_args_image(a, "a", &t), TESS_OK);
+        assert_int_equal(tess_args_scalar(a, "n", 1), TESS_OK);
+        assert_int_equal(tess_run(p, a, NULL), TESS_OK);
+        const DLTensor *result;
+        assert_int_equal(tess_args_result(a, 0, &result), TESS_OK);
+        const uintptr_t to = (uintptr_t)result->data, from = (uintptr_t)t.data;
+        assert_true(to % 64 == 0 && (to - from) % 4096 > 1000 && (to - from) % 4096 <= 1088);
+    }
+    tess_args_free(a);
+    tess_program_free(p);
+    free(in);
+}
+
 /* One tess_args for images of growing and shrinking sizes: its workspace grows, and what earlier runs left in it
  * does not matter. */
 static void test_runs_keep_their_memory(void **state)
@@ -559,6 +584,7 @@ int main(void)
         cmocka_unit_test(test_sentences_are_of_the_last_call),
         cmocka_unit_test(test_memory_off_its_elements),
         cmocka_unit_test(test_library_owned_results),
+        cmocka_unit_test(test_places_of_results),
         cmocka_unit_test(test_runs_keep_their_memory),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_constants_compile_again),
