@@ -233,6 +233,14 @@ def test_signatures_are_those_of_scipy():
         assert mine == [(p.name, p.default) for p in inspect.signature(theirs).parameters.values()], name
 
 
+@pytest.mark.parametrize("size", [3, (4, 21), 40])
+def test_means_of_floats_are_rounded_once(rng, size):
+    x = rng.standard_normal((70, 83)).astype(np.float32) + np.float32(3)
+    exact = scipy_ndimage.uniform_filter(x.astype(np.float64), size)
+    assert (abs(ours.uniform_filter(x, size) - exact) <= 2 * np.spacing(abs(exact).astype(np.float32))).all()
+
+
+
 def test_a_part_of_scipys_own_tests():
     """All of them take minutes: python3 tests/python/scipy_suite.py."""
     suite = pathlib.Path(__file__).with_name("scipy_suite.py")

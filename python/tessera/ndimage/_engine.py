@@ -216,6 +216,7 @@ class Pipe:
         self.declarations = [f"parameter {sizes};", f"vector#{self.ndim} {TYPES[self.type]} a[{sizes}];"]
         self.operations, self.n = 0, 0
         self.read_wide = False  # the stage made next is read as doubles
+        self.fp = "strict"
         self.lowest, self.highest = bounds(self.type) or (None, None)
 
     def constant(self, cval):
@@ -288,7 +289,9 @@ class Pipe:
         place = output.place_for(*self.inputs)
         if self.last == "a":
             return output.copy_of(self.source.astype(output.dtype))
-        result = execute(self.text(), self.inputs, self.numbers, self.operations * self.source.size, place)
+        result = execute(
+            self.text(), self.inputs, self.numbers, self.operations * self.source.size, place, self.fp
+        )
         if output.dtype == np.uint64 and result.dtype == np.int64:
             result = result.view(np.uint64)
         return output.finish(result)
@@ -297,18 +300,18 @@ class Pipe:
 _seen = {}  # how often a text was interpreted
 
 
-def execute(text, inputs, numbers, operations, place=None):
+def execute(text, inputs, numbers, operations, place=None, fp="strict"):
     """Runs a text. What is little is interpreted until it has been asked for so often that the C compiler would have
     paid."""
     if any(isinstance(i, Remote) for i in inputs):
-        return run_there(text, inputs, numbers)
+        return run_there(text, inputs, numbers, fp)
     count = _seen.get(text, 0)
     small = operations < _LITTLE and count < 20
     if small:
         if len(_seen) > 4096:
             _seen.clear()
         _seen[text] = count + 1
-    program = _stencil.compiled(text, target="interp" if small else "auto", fp="strict", name="ndimage", quiet=True)
+    program = _stencil.compiled(text, target="interp" if small else "auto", fp=fp, name="ndimage", quiet=True)
     result = program(*inputs, out=place, **numbers)
     if not small:
         note_run(program, inputs, numbers, place, result)

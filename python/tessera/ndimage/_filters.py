@@ -77,6 +77,12 @@ def _uniform1d(pipe, size, axis, mode, cval, origin, made):
     rules = pipe.rules([mode if d == axis else None for d in range(pipe.ndim)], cval)
     lo, hi = _reach(size, origin)
     text = f"sum(k = {lo}..{hi} : {along(pipe.ndim, axis, 'k')}) / {literal(size)}"
+    if made == "float32" and bounds(pipe.source.dtype) is None:
+        # No bits of SciPy's to keep: doubles in any order, with products for quotients, and rounded once.
+        pipe.fp = "default"
+        if pipe.read_wide:
+            pipe.stage(text, "double", "float64", rules, size)
+            return
     pipe.stage(stored(text, "float64", made, pipe.lowest, pipe.highest), "double", made, rules, size)
     _forget_range(pipe, made)
 
