@@ -170,12 +170,7 @@ def _rank(pipe, footprint, rank, modes, cval, origins, made):
     """The element of that rank under a footprint: the median of as many values more below or above as move it to the
     middle."""
     n = int(footprint.sum())
-    below = n - 2 * rank if 2 * rank < n else 0
-    above = 2 * rank - n if 2 * rank > n else 0
-    if (n + below + above) // 2 != rank + below:
-        below, above = below - (below > 0), above
-    if (n + below + above) // 2 != rank + below:
-        above += 1
+    below, above = max(n - 1 - 2 * rank, 0), max(2 * rank - n, 0)  # so that (n + below + above) // 2 == rank + below
     more = below + above
     rules = pipe.rules(modes, pipe.element(cval) if pipe.ndim > 1 else cval)
     ranges, names, offsets = _window(footprint.shape, origins)
