@@ -33,13 +33,19 @@ LExprId tessi_lines_strips(Lower *l, const Lines *lines)
     return tessi_l_op(l, OP_FLOORDIV, up, lines->wide);
 }
 
-void tessi_lines(Lower *l, const Stage *source, uint8_t dim, uint16_t beside, uint16_t shares,
-                 Lines *out)
+static void take_lines(Lower *l, const Stage *source, uint16_t beside, uint16_t shares,
+                       uint16_t few, Lines *out)
 {
     const int last = source->n_dims - 1;
-    *out = (Lines){ .dim = dim, .lane = -1 };
+    const uint8_t dim = out->dim;
     tessi_nest_whole(l, source, &out->source);
-    if (beside && last > 0) {
+    if (few) {
+        out->lane = (int8_t)last;
+        out->lanes = few;
+        out->wide = tessi_l_int(l, few);
+        out->middle = (int8_t)(last - 1);
+        out->many = beside / few;
+    } else if (beside && last > 0) {
         out->lane = (int8_t)(dim == last ? last - 1 : last);
         out->lanes = dim == last ? ROWS_BESIDE : beside;
         out->wide = dim == last || shares < 2
@@ -47,19 +53,40 @@ void tessi_lines(Lower *l, const Stage *source, uint8_t dim, uint16_t beside, ui
                         : equal_strips(l, out->source.to[last], beside, shares);
     }
     for (uint8_t d = 0; d < source->n_dims; d++)
-        if (d != dim && d != out->lane)
+        if (d != dim && d != out->lane && d != out->middle)
             add_dim(out, out->source.to[d], source->size[d], d);
-    if (out->lanes)
+    if (few)
+        add_dim(out, tessi_kernel_blocks(l, out->source.to[out->middle], out->many),
+                source->size[out->middle], (uint8_t)out->middle);
+    else if (out->lanes)
         add_dim(out, tessi_lines_strips(l, out), source->size[out->lane], (uint8_t)out->lane);
     add_dim(out, tessi_l_int(l, 1), source->size[dim], dim);
     for (uint8_t d = 0; d < out->nest.n_dims; d++)
         out->nest.from[d] = tessi_l_int(l, 0);
 }
 
+void tessi_lines(Lower *l, const Stage *source, uint8_t dim, uint16_t beside, uint16_t shares,
+                 Lines *out)
+{
+    *out = (Lines){ .dim = dim, .lane = -1, .middle = -1, .many = 1 };
+    take_lines(l, source, beside, shares, 0, out);
+}
+
+void tessi_lines_together(Lower *l, const Stage *source, uint8_t dim, uint16_t beside,
+                          uint16_t shares, Lines *out)
+{
+    int64_t n;
+    const int last = source->n_dims - 1;
+    const bool few = dim + 1 < last && tessi_size_is_const(l->g, source->size[last], &n) && n > 0
+                     && 2 * n <= beside;
+    *out = (Lines){ .dim = dim, .lane = -1, .middle = -1, .many = 1 };
+    take_lines(l, source, beside, shares, few ? (uint16_t)n : 0, out);
+}
+
 static void take(const Lines *lines, const Coord *own, Coord *coord)
 {
     for (uint8_t d = 0; d + 1 < lines->nest.n_dims; d++)
-        if (!lines->lanes || lines->from[d] != lines->lane)
+        if (!lines->lanes || (lines->from[d] != lines->lane && lines->from[d] != lines->middle))
             coord[lines->from[d]] = tessi_nest_coord(&lines->source, lines->from[d], own[d].e);
 }
 
@@ -88,6 +115,12 @@ LExprId tessi_lines_count(Lower *l, const Lines *lines)
 void tessi_lines_lane(const Lines *lines, LExprId x, Coord *coord)
 {
     coord[lines->lane] = tessi_nest_coord(&lines->source, (uint8_t)lines->lane, x);
+}
+
+void tessi_lines_middle(const Lines *lines, LExprId m, Coord *coord)
+{
+    if (lines->middle >= 0)
+        coord[lines->middle] = tessi_nest_coord(&lines->source, (uint8_t)lines->middle, m);
 }
 
 void tessi_lines_point(const Lines *lines, LExprId i, Coord *coord)

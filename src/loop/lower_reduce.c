@@ -83,13 +83,20 @@ static LExprId both(void *user, const LExprId *arg)
                                         : tessi_l_op(all->l, op, arg[1], arg[2]);
 }
 
+/* Of strips: the lane, and which of the middle dimension. */
+static void go_to_line(Reducers *all, const LExprId *arg)
+{
+    tessi_lines_lane(all->line, arg[0], all->coord);
+    tessi_lines_middle(all->line, arg[1], all->coord);
+}
+
 /* The value at a point of the row or line, to be accumulated in a type. */
 static LExprId value_as(Reducers *all, const Reducer *r, ScalarType type, const LExprId *arg)
 {
     if (all->nest->n_dims)
         all->coord[all->dim].e = arg[1];
     if (all->line && all->line->lanes)
-        tessi_lines_lane(all->line, arg[3], all->coord);
+        go_to_line(all, &arg[3]);
     LExprId v =
         tessi_few_value(all->l, tessi_eval_stage(all->l, r->stage->source, all->coord, false));
     if (all->n > 1 && !tessi_known(all->l, v)->let) /* others may reduce it too */
@@ -168,7 +175,7 @@ static void give_line(void *user, const LExprId *arg)
     Reducers *all = user;
     const Reducer *r = reducer(all, arg[0]);
     if (all->line->lanes)
-        tessi_lines_lane(all->line, arg[2], all->coord);
+        go_to_line(all, &arg[2]);
     tessi_lines_store(all->l, all->line, r->id, all->coord, finish(user, arg));
 }
 
@@ -254,9 +261,9 @@ static void lines_on_cores(Rounds *rounds)
         memcpy(all->coord, coord, sizeof coord);
         add_arg(all, (TemplateArg)ARG_EXPR("strip", strip));
         instance(all,
-                 !strip.v             ? (are_integers(all) ? "reduce_line" : "reduce_row")
-                 : !are_integers(all) ? "reduce_columns"
-                                      : "reduce_beside",
+                 strip.v             ? "reduce_strip"
+                 : are_integers(all) ? "reduce_line"
+                                     : "reduce_row",
                  tessi_l_int(l, 0));
     }
     tessi_scope_close_to(l, depth);
@@ -346,7 +353,8 @@ static void add_chunks(Reducers *all)
     enum { NO_END = 1 << 30 };
     const int64_t chunk = chunk_of(all, 0);
     add_arg(all, (TemplateArg)ARG_NUMBER("chunk", chunk ? chunk : NO_END));
-    add_arg(all, (TemplateArg)ARG_NUMBER("beside", all->line ? all->line->lanes : 0));
+    add_arg(all,
+            (TemplateArg)ARG_NUMBER("beside", all->line ? all->line->lanes * all->line->many : 0));
     for (uint32_t lanes = PARTIAL_BYTES / 4; lanes <= PARTIAL_BYTES; lanes *= 2)
         add_arg(all, (TemplateArg)ARG_NUMBER(tessi_sprintf(all->l->arena, "chunk%u", lanes),
                                              chunk_of(all, lanes)));
@@ -368,6 +376,10 @@ static void add_args(Reducers *all)
     if (line && line->lanes) {
         add_arg(all, (TemplateArg)ARG_EXPR("width", nest->to[line->lane]));
         add_arg(all, (TemplateArg)ARG_EXPR("wide", line->wide));
+        add_arg(all, (TemplateArg)ARG_NUMBER("many", line->many));
+        add_arg(all, (TemplateArg)ARG_NUMBER("whole", are_integers(all)));
+        add_arg(all, (TemplateArg)ARG_EXPR("middle", line->middle < 0 ? tessi_l_int(l, 1)
+                                                                      : nest->to[line->middle]));
     }
     add_arg(all, (TemplateArg)ARG_HOLE("start", start));
     add_arg(all, (TemplateArg)ARG_HOLE("with", with));
@@ -431,7 +443,8 @@ void tessi_lower_reduction(Lower *l, const PlanGroup *group)
     }
     LExprId n_rows = tessi_l_int(l, 1);
     if (first->along) {
-        tessi_lines(l, source, rounds.at[0].dim, lines_beside(&rounds), group->shares, &line);
+        tessi_lines_together(l, source, rounds.at[0].dim, lines_beside(&rounds), group->shares,
+                             &line);
         n_rows = tessi_lines_count(l, &line);
     } else if (nest.n_dims > 1) {
         n_rows = tessi_nest_row_count(l, &nest);
