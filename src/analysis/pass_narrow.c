@@ -256,7 +256,7 @@ static ExprId change(Rewrite *r, ExprId id, const Expr *e)
 
 /* ---- Stages ---------------------------------------------------------------------------------- */
 
-static bool *seen_outside(const Graph *g, Arena *a)
+bool *tessi_stages_seen(const Graph *g, Arena *a)
 {
     bool *seen = ARENA_NEW_ARRAY(a, bool, g->stages.n);
     VEC_FOREACH (const Image, image, &g->outputs)
@@ -266,7 +266,6 @@ static bool *seen_outside(const Graph *g, Arena *a)
         const Stage *s = tessi_stage(g, id);
         seen[s->source.v] = seen[s->keys.v] =
             true; /* a reduction may start from the ends of the type */
-        seen[id.v] = seen[id.v] || s->kind != STAGE_COMPUTE || !tessi_is_integer(s->type);
     }
     VEC_FOREACH (const Repeat, r, &g->repeats) /* what is carried has one type */
         VEC_FOREACH (const Carried, c, &r->carried)
@@ -285,7 +284,7 @@ static ScalarType type_of_low(const Graph *g, const Stage *s, uint32_t bits)
 
 static void retype_stages(Graph *g, const Analysis *an, const LowBits *low, Arena *scratch)
 {
-    const bool *seen = seen_outside(g, scratch);
+    const bool *seen = tessi_stages_seen(g, scratch);
     Interval *need = ARENA_NEW_ARRAY(scratch, Interval, g->stages.n);
     GRAPH_FOREACH_STAGE (g, id)
         need[id.v] = an->stage_range[id.v].i;
@@ -297,7 +296,7 @@ static void retype_stages(Graph *g, const Analysis *an, const LowBits *low, Aren
     }
     GRAPH_FOREACH_STAGE (g, id) {
         Stage *s = tessi_stage(g, id);
-        if (!seen[id.v])
+        if (!seen[id.v] && s->kind == STAGE_COMPUTE && tessi_is_integer(s->type))
             s->type = narrowest(need[id.v], 1, s->type);
         s->type = type_of_low(g, s, low->stage[id.v]);
     }

@@ -30,6 +30,8 @@ void tessi_pass_phases(Graph *g, Arena *scratch);
 /* Integers are computed, and intermediate stages stored, in the narrowest type that value ranges, or the bits that
  * readers want, prove enough. In place. */
 void tessi_pass_narrow(Graph *g, Arena *scratch);
+/* By stage: whether it is a result, carried from turn to turn, or reduced, so that its type shows. */
+bool *tessi_stages_seen(const Graph *g, Arena *a);
 /* Stages that are but the values of a reduction or scan become that one. In place. */
 void tessi_pass_copies(Graph *g, Arena *scratch);
 /* Functions of one byte that take exponentials, powers and the like become tables; for processors, not for kernels.
