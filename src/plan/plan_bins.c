@@ -28,8 +28,8 @@ static double keyed_seconds(const Machine *m, const Size *size)
     const double bins = known ? (double)size->constant : SCHEDULERS * PLAN_WARP;
     const double parts = bins > MAX_PARTED_BINS ? 1 : BIN_PARTS;
     const double warps = ceil(bins / PLAN_WARP) * parts;
-    const double busy = fmax(1, warps / SCHEDULERS / fmax(parts, (double)m->cores));
-    return m->key_cycles * busy / (parts * m->ghz * 1e9);
+    const double busy = warps / SCHEDULERS / fmax(parts, (double)m->cores);
+    return fmax(m->key_cycles * busy, m->key_wait_cycles) / (parts * m->ghz * 1e9);
 }
 
 double tessi_plan_bin_seconds(const Graph *g, const Analysis *an, const Machine *m, StageId id)
