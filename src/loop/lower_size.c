@@ -89,6 +89,26 @@ static Lin replaced(const Lin *a, uint32_t i, const Lin *bound, int64_t coef)
     return tessi_lin_add_scaled(&rest, bound, coef);
 }
 
+static bool never_negative(const Graph *g, const Lin *a, int *budget);
+
+/* n * floor(x / (n * d)) is at most floor(x / d), which is another term: as tessi_size_never_negative knows. */
+static bool by_finer_quotient(const Graph *g, const Lin *a, uint32_t i, int *budget)
+{
+    const Size *coarse = tessi_size(g, a->atom[i]);
+    for (uint32_t k = 0; k < a->n && a->coef[i] < 0; k++) {
+        const Size *s = tessi_size(g, a->atom[k]);
+        if (s->kind != SIZE_OF_FLOORDIV || a->coef[k] < 0 || s->a.v != coarse->a.v
+            || coarse->constant % s->constant)
+            continue;
+        const int64_t shares = coarse->constant / s->constant;
+        const Lin finer = tessi_lin_size(g, a->atom[k]);
+        const Lin with_finer = replaced(a, i, &finer, a->coef[i] / shares);
+        if (a->coef[i] % shares == 0 && never_negative(g, &with_finer, budget))
+            return true;
+    }
+    return false;
+}
+
 /* `budget` bounds the search. */
 static bool never_negative(const Graph *g, const Lin *a, int *budget)
 {
@@ -112,6 +132,8 @@ static bool never_negative(const Graph *g, const Lin *a, int *budget)
             }
             if (never_negative(g, &with_y, budget))
                 return true;
+        } else if (s->kind == SIZE_OF_FLOORDIV && by_finer_quotient(g, a, i, budget)) {
+            return true;
         } else if (s->kind == SIZE_OF_FLOORDIV && c % s->constant == 0) {
             Lin x = tessi_lin_size(g, s->a);
             if (c > 0) /* floor(x / d) >= (x - (d - 1)) / d */
