@@ -7,6 +7,7 @@ set(TESSERA_SOURCES
     src/analysis/analysis_range.c src/analysis/const_eval.c
     src/analysis/pass_bytes.c src/analysis/pass_common.c src/analysis/pass_copies.c
     src/analysis/pass_median.c src/analysis/pass_narrow.c src/analysis/pass_phases.c src/analysis/pass_pixels.c
+    src/analysis/pass_same.c
     src/analysis/pass_short.c src/analysis/pass_whole.c src/analysis/passes.c
     src/analysis/shape.c
     src/api/args.c src/api/backend.c src/api/backend_c.c src/api/backend_cuda.c src/api/backend_interp.c

@@ -6,6 +6,7 @@ Graph *tessi_graph_exact_passes(const Graph *g, Arena *a, bool packed)
 {
     Arena *scratch = tessi_scratch_open(a);
     Graph *work = tessi_graph_copy_live(g, scratch);
+    work = tessi_graph_same_stages(work, scratch);
     tessi_pass_short(work);
     work = packed ? tessi_graph_pixels(work, scratch) : work;
     work = tessi_graph_common_windows(work, scratch);

@@ -16,6 +16,8 @@ Graph *tessi_graph_exact_passes(const Graph *g, Arena *a, bool packed);
 /* What processors compute otherwise than kernels do: a further graph, or `g` itself. */
 Graph *tessi_graph_for_processors(Graph *g, Arena *a);
 
+/* Stages that are the same are computed once. Returns `g` itself when there are none. */
+Graph *tessi_graph_same_stages(Graph *g, Arena *a);
 /* Reductions along a dimension of at most 16 points are written out. In place. */
 void tessi_pass_short(Graph *g);
 /* Images whose last dimension has a few points become images of pixels, and stages one a channel. Returns `g` itself
