@@ -580,7 +580,8 @@ static bool add_to_numbers(tess_parts *p, RunPass *pass, const tess_part *part)
     if (pass->part.n_dims)
         tessi_size_eval(pass->part.whole, pass->part.base[0], p->params, &whole);
     VEC_FOREACH (PartNumber, number, &pass->numbers)
-        tessi_part_reduce(p, number, &p->results[number->output]);
+        if (tessi_part_adds(pass, number, pass->part.n_dims ? part->begin[0] : 0))
+            tessi_part_reduce(p, number, &p->results[number->output]);
     pass->next = pass->part.n_dims ? part->end[0] : 0;
     pass->is_done = pass->next == whole;
     if (pass->is_done) {

@@ -104,6 +104,9 @@ bool tessi_part_reduce_start(tess_parts *p, RunPass *pass, Failure *f);
 /* Takes in rows of what a number is taken of: those of the compact image `rows`. */
 void tessi_part_reduce(const tess_parts *p, PartNumber *number, const DLTensor *rows);
 void tessi_part_reduce_end(const tess_parts *p, RunPass *pass);
+/* Whether a part that begins at this row adds to a number: what is not cut each part has all of, and the first one
+ * alone counts it. */
+bool tessi_part_adds(const RunPass *pass, const PartNumber *number, int64_t begin);
 
 /* part_apart.c: the same where parts are computed by others too. What each says is a block of 8-byte words: the rows of
  * the images that it has decided, then of each number how many values it has and these, of its own rows or counts. */

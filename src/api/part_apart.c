@@ -54,6 +54,10 @@ bool tessi_part_reduce_apart(const tess_parts *p, RunPass *pass, int64_t begin, 
     VEC_FOREACH (PartNumber, number, &pass->numbers) {
         const DLTensor *rows = &p->results[number->output];
         const Stage *s = tessi_stage(g, number->stage);
+        if (!tessi_part_adds(pass, number, begin)) {
+            add_word(to, 0);
+            continue;
+        }
         if (is_counts(p, number)) {
             add_counts(p, number, rows, to);
             continue;

@@ -69,6 +69,11 @@ static void count(const Stage *source, PartNumber *number, const DLTensor *rows)
     tessi_histogram_image(&image, &counts);
 }
 
+bool tessi_part_adds(const RunPass *pass, const PartNumber *number, int64_t begin)
+{
+    return begin == 0 || tessi_part_cuts(&pass->part, number->parts, 0);
+}
+
 void tessi_part_reduce(const tess_parts *p, PartNumber *number, const DLTensor *rows)
 {
     const Graph *g = p->graph;
