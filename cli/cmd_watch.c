@@ -128,8 +128,8 @@ int cmd_watch(const CommandLine *line)
         if (status == EXIT_USAGE && is_first)
             return status;
         if (!line->quiet)
-            cli_tell("%s after %.0f ms; %zu files are watched", status ? "failed" : "done",
-                     cli_clock_ms() - start, seen.n);
+            cli_tell("%s after %.0f ms; %zu file%s watched", status ? "failed" : "done",
+                     cli_clock_ms() - start, seen.n, seen.n == 1 ? " is" : "s are");
         wait_for_change(line, seen);
     }
     return EXIT_OK;
