@@ -54,31 +54,14 @@ ExprId tessi_lower_own_point(Lower *l, StageId s)
     return tessi_lower_copy_load(l, s, 0, add);
 }
 
-/* A stage of this value at all points of an image like this, made for another image of the same loop; none: 0. What
- * counts such points by keys is then one reduction for all of them. */
-static StageId same_everywhere(const Lower *l, StageId like, ExprId value)
-{
-    const Stage *image = tessi_stage(l->g, like);
-    GRAPH_FOREACH_STAGE (l->g, id) {
-        const Stage *s = tessi_stage(l->g, id);
-        if (s->kind == STAGE_COMPUTE && s->pieces.n == 1 && s->pieces.at[0].body.v == value.v
-            && s->loop == image->loop && tessi_stage_is_plain(l->g, s)
-            && tessi_stage_same_domain(s, image))
-            return id;
-    }
-    return (StageId){ 0 };
-}
-
 StageId tessi_lower_all_valid(Lower *l, const TValue *image)
 {
     LValue *v = &l->value[image->id];
     if (v->valid.v)
         return v->valid;
-    const ExprId holds = tessi_lower_number(l, TYPE_BOOL, 1);
     if (!v->all.v)
-        v->all = same_everywhere(l, v->stage[0], holds);
-    if (!v->all.v)
-        v->all = tessi_lower_pointwise(l, v->stage[0], "valid", TYPE_BOOL, holds);
+        v->all = tessi_lower_pointwise(l, v->stage[0], "valid", TYPE_BOOL,
+                                       tessi_lower_number(l, TYPE_BOOL, 1));
     return v->all;
 }
 
