@@ -57,6 +57,18 @@
 /* Bytes: how far ahead rows side by side are asked for. Processors foresee few rows at a time, and none beyond the
  * end of a page. */
 #define TESS_ROW_AHEAD 1024
+/* A vector, which is computed before what stands behind it: GCC would compute sums that are used once where they are
+ * used, and hold all that they are made of in registers, or on the stack, until then. */
+#if TESS_GCC_X86
+#define TESS_HERE(x)                     \
+    __extension__({                      \
+        __typeof__(-(x)) tess_here_ = x; \
+        __asm__("" : "+v"(tess_here_));  \
+        tess_here_;                      \
+    })
+#else
+#define TESS_HERE(x) (x)
+#endif
 
 /* Stores of whole aligned vectors that do not fetch what they overwrite; other cores may see them only after
  * TESS_STREAM_END. */

@@ -162,7 +162,8 @@ static void definition(CWriter *w, const LStmt *s)
         tessi_text_addf(&w->line, "%s%s ", x->is_mutable ? "" : "const ",
                         tessi_c_var_type(w, s->var));
     }
-    if (t->here && s->kind == LSTMT_LET && s->flags & LLET_HERE)
+    const bool whole = x->lanes && tessi_type_info(x->type)->bytes == x->lanes;
+    if (t->here && s->kind == LSTMT_LET && s->flags & LLET_HERE && (t->api || whole))
         value = tessi_sprintf(w->arena, "%s(%s)", t->here, value);
     tessi_text_addf(&w->line, "%s = %s;", w->var[s->var.v], value);
     tessi_c_end_line(w);

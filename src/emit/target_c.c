@@ -375,6 +375,7 @@ const EmitTarget tessi_emit_c = {
     .print = print,
     .print_file = print_file,
     .print_header = print_header,
+    .here = "TESS_HERE",
     .texts = C_IN_C,
     .index = "ptrdiff_t",
     .flag = "bool",

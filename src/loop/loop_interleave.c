@@ -16,6 +16,8 @@ typedef struct Strand {
 } Strand;
 
 enum { NO_ROW = -1 }; /* of what is computed from no row at all */
+/* Compilers that compute sums where they are used hold what these are made of until then: more is too much. */
+enum { REGISTERS = 32 };
 
 typedef struct Ordered {
     LStmt *stmt;
@@ -33,6 +35,7 @@ typedef struct Interleaver {
     uint32_t *var_stamp, *loaded; /* by LVarId and LBufferId */
     VEC(Strand) strands;
     VEC(Ordered) out;
+    uint32_t n_loads; /* of the loop */
     const char *name; /* of the value being taken apart */
 } Interleaver;
 
@@ -71,6 +74,7 @@ static void note_rows(Interleaver *v, LExprId id)
         if (e->kind != LEXPR_LOAD)
             continue;
         v->loaded[e->buffer.v] = v->stamp;
+        v->n_loads++;
         if (!strand_of(v->p, e, &strand, &constant))
             continue;
         Strand *known = find_strand(v, &strand);
@@ -132,6 +136,10 @@ static LExprId part(Interleaver *v, LExprId id, int64_t rank)
         return value;
     LBlock block = { 0 };
     v->changed[id.v] = tessi_pass_let(v->p, &block, v->name, value);
+    const Op op = tessi_lexpr(v->p, id)->op;
+    if (v->n_loads > REGISTERS && kind == LEXPR_OP
+        && (op == OP_ADD || op == OP_SUB || op == OP_FMA))
+        block.at[0]->flags |= LLET_HERE;
     put(v, block.at[0], own);
     return v->changed[id.v];
 }
@@ -195,7 +203,7 @@ static int compare(const void *a, const void *b)
 static void interleave(Interleaver *v, LBlock *block)
 {
     v->stamp++;
-    v->strands.n = v->out.n = 0;
+    v->strands.n = v->out.n = v->n_loads = 0;
     for (uint32_t i = 0; i < block->n; i++) {
         note_rows(v, block->at[i]->a);
         for (int d = 0; d < block->at[i]->n_index; d++)

@@ -4,6 +4,8 @@
 #include "loop/loop_passes.h"
 #include "loop/vector.h"
 
+enum { REGISTERS = 32 };
+
 typedef struct Late {
     LoopProgram *p;
     uint32_t *loaded, *stored; /* by LBufferId: the stamp of the loop that does it */
@@ -94,9 +96,25 @@ static void put_pixels(Late *l, LBlock *late, LBlock *out)
     late->n = n;
 }
 
+/* More than there are registers for, if all of them are held until the stores. */
+static bool loads_much(Late *l, const LBlock *block)
+{
+    uint32_t n = 0;
+    l->stamp++;
+    for (uint32_t i = 0; i < block->n; i++) {
+        const LStmt *s = block->at[i];
+        if (s->kind == LSTMT_LET && l->p->vars.at[s->var.v].is_row)
+            continue;
+        PASS_STMT_PARTS (e, l->p, l->seen, l->stamp, s)
+            n += e->kind == LEXPR_LOAD || e->kind == LEXPR_AT;
+    }
+    return n > REGISTERS;
+}
+
 static void put_off(Late *l, LBlock *block)
 {
     LBlock out = { 0 }, late = { 0 };
+    const bool much = loads_much(l, block);
     for (uint32_t i = 0; i < block->n; i++) {
         LStmt *s = block->at[i];
         if (!is_store_of_row(l, s)) {
@@ -104,6 +122,8 @@ static void put_off(Late *l, LBlock *block)
             continue;
         }
         s->a = tessi_pass_let(l->p, &out, l->p->buffers.at[s->buffer.v].name, s->a);
+        if (much)
+            out.at[out.n - 1]->flags |= LLET_HERE;
         VEC_PUSH(l->p->arena, &late, s);
     }
     while (late.n > 0)
