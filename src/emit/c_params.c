@@ -114,7 +114,9 @@ void tessi_c_name_parameters(CWriter *w)
         if (b->kind == LBUF_TEMP
             && !(w->target->kernels && b->in_constant)) /* those have names of the file */
             w->buffer[i] = tessi_c_name(w->names, b->name);
-        bool padded = !w->target->pitch && tessi_loop_is_padded(p, (LBufferId){ i });
+        const LoopLife life = w->layout.life[i]; /* channels may have come to stand side by side */
+        bool padded = !w->target->pitch && life.first <= life.last
+                      && tessi_loop_is_padded(p, (LBufferId){ i });
         w->pitch_of[i] = padded ? pitch_of(w, b) : 0;
     }
 }
