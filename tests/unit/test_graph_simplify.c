@@ -46,11 +46,11 @@ static void test_rules_of_reads_inside_go(void **state)
 {
     check_body(*state, "X@[0,1]:[clamp,wrap] + X@[0,0]:constant(0.0f) + X@[(0,1,1),(0,1,0)]:clamp",
                FP_STRICT, "X@[0,1]:wrap + X + X@[(0,1,1),(0,1,0)]:clamp");
-    const char *text = HEAD "stage y[M - 2, N / 2] float = X@[2,(1,2)]:clamp + "
+    const char *text = HEAD "stage y[M - 2, N / 2] float = X@[2,(1,2)]:clamp + X@[2,(2,2)]:clamp + "
                             "X@[3,(0,-1)]:mirror\noutput y[M - 2, N / 2] float = y\n";
     Graph *g = tessi_graph_simplify(testing_read(*state, text, NULL), *state, FP_DEFAULT);
-    assert_non_null(
-        strstr(testing_printed(*state, g), "= X@[2,(1,2)]:[inside,clamp] + X@[3,(0,-1)]:mirror\n"));
+    assert_non_null(strstr(testing_printed(*state, g),
+                           "= X@[2,(1,2)] + X@[2,(2,2)]:[inside,clamp] + X@[3,(0,-1)]:mirror\n"));
 }
 
 static void test_large_windows_stay(void **state)

@@ -123,7 +123,7 @@ static const GraphCase CASES[] = {
       "image X[N] float\n"
       "stage X[N] float = image X\n"
       "stage p<1>[N / 2] float = sum($i = 0..1 : X@[($i,2)]) / 2.0f\n"
-      "stage p<2>[N / 4] float = sum($i = 0..1 : p<1>@[($i,2)]:clamp) / 2.0f\n"
+      "stage p<2>[N / 4] float = sum($i = 0..1 : p<1>@[($i,2)]) / 2.0f\n"
       "stage p2[N] float = X\n"
       "output p[N / 4] float = p<2>\n"
       "output p2[N] float = p2\n" },
