@@ -424,6 +424,8 @@ bool tessi_size_is_valid(const Graph *g, SizeId id);
 bool tessi_size_eval(const Graph *g, SizeId id, const int64_t *params, int64_t *value);
 /* Not below 0, whatever the parameters are, which are `least` or more; false: not proved. */
 bool tessi_size_never_negative(Graph *g, SizeId size, int64_t least);
+/* How many times a quotient is at most another of the same: n * floor(x / (n * d)) and floor(x / d); 0: not known. */
+int64_t tessi_size_shares(const Graph *g, SizeId coarse, SizeId finer);
 bool tessi_size_uses_param(const Graph *g, SizeId id, uint32_t param);
 void tessi_size_print(const Graph *g, SizeId id,
                       Text *out); /* "M - 2", "(N + 1) / 2", "min(M, P)" */

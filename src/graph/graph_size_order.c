@@ -12,39 +12,31 @@ static SizeId replace_term(Graph *g, SizeId whole, SizeId atom, int64_t coef, Si
     return tessi_size_add(g, rest, tessi_size_scale(g, by, times));
 }
 
-/* n * floor(x / (n * d)) is at most floor(x / d): of a negative term, the positive one that bounds it so; `shares` is
- * how many times. */
-static bool finer_quotient(const Graph *g, const Size *sum, uint32_t k, uint32_t *finer,
-                           int64_t *shares)
+int64_t tessi_size_shares(const Graph *g, SizeId coarse, SizeId finer)
 {
-    const Size *coarse = tessi_size(g, sum->atom[k]);
-    for (uint32_t i = 0; i < sum->n_terms; i++) {
-        const Size *s = tessi_size(g, sum->atom[i]);
-        if (sum->coef[i] <= 0 || s->kind != SIZE_OF_FLOORDIV || s->a.v != coarse->a.v
-            || coarse->constant % s->constant != 0)
-            continue;
-        *finer = i;
-        *shares = coarse->constant / s->constant;
-        return sum->coef[k] % *shares == 0;
-    }
-    return false;
+    const Size *c = tessi_size(g, coarse), *f = tessi_size(g, finer);
+    return c->kind == SIZE_OF_FLOORDIV && f->kind == SIZE_OF_FLOORDIV && c->a.v == f->a.v
+                   && c->constant % f->constant == 0
+               ? c->constant / f->constant
+               : 0;
 }
 
 static bool never_negative(Graph *g, SizeId d, int64_t least, int steps);
 
-/* The sum with the quotient of term k replaced by what bounds it. */
+/* The sum with the quotient of term k, which is negative, replaced by what bounds it. */
 static bool without_quotient(Graph *g, SizeId d, const Size *sum, uint32_t k, int64_t least,
                              int steps)
 {
     const Size atom = *tessi_size(g, sum->atom[k]);
     const int64_t coef = sum->coef[k];
-    uint32_t finer;
-    int64_t shares;
-    if (finer_quotient(g, sum, k, &finer, &shares)
-        && never_negative(g,
-                          replace_term(g, d, sum->atom[k], coef, sum->atom[finer], coef / shares),
-                          least, steps))
-        return true;
+    for (uint32_t i = 0; i < sum->n_terms; i++) {
+        const int64_t shares = tessi_size_shares(g, sum->atom[k], sum->atom[i]);
+        if (sum->coef[i] > 0 && shares && coef % shares == 0
+            && never_negative(g,
+                              replace_term(g, d, sum->atom[k], coef, sum->atom[i], coef / shares),
+                              least, steps))
+            return true;
+    }
     return coef % atom.constant == 0
            && never_negative(g,
                              replace_term(g, d, sum->atom[k], coef, atom.a, coef / atom.constant),

@@ -91,19 +91,16 @@ static Lin replaced(const Lin *a, uint32_t i, const Lin *bound, int64_t coef)
 
 static bool never_negative(const Graph *g, const Lin *a, int *budget);
 
-/* n * floor(x / (n * d)) is at most floor(x / d), which is another term: as tessi_size_never_negative knows. */
+/* By another term that is a finer quotient of the same. */
 static bool by_finer_quotient(const Graph *g, const Lin *a, uint32_t i, int *budget)
 {
-    const Size *coarse = tessi_size(g, a->atom[i]);
     for (uint32_t k = 0; k < a->n && a->coef[i] < 0; k++) {
-        const Size *s = tessi_size(g, a->atom[k]);
-        if (s->kind != SIZE_OF_FLOORDIV || a->coef[k] < 0 || s->a.v != coarse->a.v
-            || coarse->constant % s->constant)
+        const int64_t shares = tessi_size_shares(g, a->atom[i], a->atom[k]);
+        if (a->coef[k] < 0 || !shares || a->coef[i] % shares)
             continue;
-        const int64_t shares = coarse->constant / s->constant;
         const Lin finer = tessi_lin_size(g, a->atom[k]);
         const Lin with_finer = replaced(a, i, &finer, a->coef[i] / shares);
-        if (a->coef[i] % shares == 0 && never_negative(g, &with_finer, budget))
+        if (never_negative(g, &with_finer, budget))
             return true;
     }
     return false;

@@ -397,6 +397,11 @@ static void test_readers_of_compositions_are_composed(void **state)
     const char *shifted = "stage y[M, 2*N - 2] float = wide@[0,1] + 1.0f\n"
                           "output y[M, 2*N - 2] float = y\n";
     assert_non_null(strstr(reader_of_wide(*state, shifted), "= X@[0,1] + 1.0f\n"));
+    /* whatever N is, 4 * (N / 2) points are none beyond 2 * N: no rule is asked */
+    const char *halved = "stage y[M, 4*(N / 2)] float = wide:clamp + 1.0f\n"
+                         "output y[M, 4*(N / 2)] float = y\n";
+    assert_non_null(strstr(reader_of_wide(*state, halved),
+                           "piece [0, 1] step [1, 2] count [M, 2*(N / 2)] = twice + 1.0f\n"));
 }
 
 /* Where one read crosses an edge, classes have different numbers of points, or the composition is a result. */
