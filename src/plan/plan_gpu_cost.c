@@ -35,6 +35,7 @@ typedef struct Counter {
     bool *uniform;   /* read at the same places by all threads, as masks are that come with a run */
     bool given;      /* something is uniform: coefficients, which threads load one by one */
     bool *counted;   /* by StageId: its bytes are; NULL = none */
+    bool far;        /* memory is read around the points of a thread */
     double *crossed; /* vectors along its rows, which are columns of the points of a thread */
     double words;    /* of a point of all stored stages that are read */
     KernelCost cost;
@@ -550,6 +551,13 @@ static void set_shape(Counter *c, const uint8_t *outputs, const PlanApart *apart
     c->cost.apart = (PlanApart){ { 1, 1 } };
 }
 
+/* An image, or what lies in memory, is read around the points of a thread. */
+static bool is_read_around(const Counter *c, uint32_t i)
+{
+    return !c->needs.at.at[i].computed && !is_shared(c, c->needs.at.at[i].stage)
+           && c->places[i].at.n + c->places[i].loose > (double)(c->rows * c->columns);
+}
+
 /* What computing the stages together comes to, for columns x rows points of a thread; by the thread. */
 static void count_stages(Counter *c, const StageId *stage, uint32_t n)
 {
@@ -576,8 +584,10 @@ static void count_stages(Counter *c, const StageId *stage, uint32_t n)
     for (uint32_t i = 0; i < n; i++)
         if (c->f->has_window[stage[i].v])
             window_halos(c, stage[i]);
-    for (uint32_t i = 0; i < c->needs.at.n; i++)
+    for (uint32_t i = 0; i < c->needs.at.n; i++) {
         c->given = c->given || c->uniform[i];
+        c->far = c->far || is_read_around(c, i);
+    }
     tessi_scratch_close(a);
     c->cost.plain_instructions = c->cost.instructions - c->cost.loads;
     if (!takes_many(c, stage[0]))
@@ -684,16 +694,6 @@ KernelCost tessi_plan_kernel_cost(const PlanFacts *f, const Analysis *an, const 
 
 /* ---- Tiles through shared memory ------------------------------------------------------------- */
 
-/* The part reads an image, or what lies in memory, around its points. */
-static bool reads_far_memory(const Counter *c)
-{
-    for (uint32_t i = 0; i < c->needs.at.n; i++)
-        if (!c->needs.at.at[i].computed && !is_shared(c, c->needs.at.at[i].stage)
-            && c->places[i].at.n + c->places[i].loose > (double)(c->rows * c->columns))
-            return true;
-    return false;
-}
-
 /* Between barriers compilers load rows as they are used, from memory that is near: those of the reach and some more
  * are alive. */
 static void limit_registers(Counter *c)
@@ -717,7 +717,7 @@ KernelCost tessi_plan_part_cost(const PlanFacts *f, const Analysis *an, const Ma
     if (!pass) {
         count_stages(&c, group->members.at, group->members.n);
         c.cost.instructions += m->part_instructions;
-        if (!reads_far_memory(&c)) /* whose loads compilers make early, and stores late */
+        if (!c.far) /* whose loads compilers make early, and stores late */
             limit_registers(&c);
         return c.cost;
     }
